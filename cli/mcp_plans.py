@@ -11,6 +11,7 @@ from parley.client import Parley
 from parley.client.execution_plans import ExecutionPlans
 from parley.events.values import SessionSettings, Step
 from parley.protocol.execution_plans import ExecutionPlan, PlanList, PlanStatus
+from shared.time_zones import own_time_zone
 
 TaskId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?$", description="The plan's task_id.")]
 Words = Annotated[str, Field(min_length=1, max_length=50_000)]
@@ -51,7 +52,11 @@ class PlanTools:
         settings_json = settings.model_dump(mode="json") if settings else None
         async with self._parley() as parley:
             return await parley.execution_plans.generate(
-                request, settings=settings_json, generator=generator or None, wait=seconds
+                request,
+                settings=settings_json,
+                generator=generator or None,
+                time_zone=own_time_zone(),
+                wait=seconds,
             )
 
     async def store_plan(

@@ -29,6 +29,7 @@ from cli.ports import is_free, who_listens
 from parley.client import Parley, ParleyError
 from parley.events.values import SessionSettings, Workflow
 from shared.settings import Settings
+from shared.time_zones import own_time_zone
 
 INSTRUCTIONS = """Parley plans with the user before it acts. Start a session with a request, wait, and show the user
 what needs a decision: a plan, code, actions or a question. Approve only what the user has approved, with the version
@@ -59,7 +60,7 @@ class SessionTools:
     ) -> SessionState:
         """Start a session with a request. Planning takes a while: call wait next."""
         async with self.parley() as parley:
-            session = await parley.start(request, workflow=workflow, settings=settings)
+            session = await parley.start(request, workflow=workflow, settings=settings, time_zone=own_time_zone())
             return state_of(session.id, await session.screen())
 
     async def read_session(self, session_id: SessionId) -> SessionState:

@@ -17,6 +17,7 @@ from cli.plan_client import (
     run_with_client,
     run_with_plans,
 )
+from shared.time_zones import own_time_zone
 
 if TYPE_CHECKING:
     from parley.client import Parley
@@ -73,6 +74,7 @@ def generate(  # noqa: PLR0913, PLR0917  one parameter per option
             tools=tool,
             model=model or None,
             instructions=instructions or None,
+            time_zone=own_time_zone(),
         )
 
     print_result(send, url, as_json=as_json)

@@ -30,7 +30,7 @@ GRACE_PERIOD = 1.0  # seconds for the server's own timeout error to arrive
 FETCH_ROWS = 50  # rows fetched at a time; the server limits the size of each
 SCHEMA_TIMEOUT = 120.0  # seconds for the whole schema; each of its queries has its own limit
 
-_AS_WRITTEN = "money bit varbit point box path polygon line lseg circle"
+_TEXT_TYPES = "money bit varbit point box path polygon line lseg circle"
 
 
 class PostgresDatabase(ReadOnlyDatabase):
@@ -210,14 +210,21 @@ async def _configure(connection: Any) -> None:
             format="binary",
         )
     await connection.set_type_codec("float4", schema="pg_catalog", encoder=bytes, decoder=read_real, format="binary")
-    settings, as_written = connection.get_settings(), _AS_WRITTEN.split()
+    settings, texts = connection.get_settings(), _TEXT_TYPES.split()
     decoders = TIME_DECODERS | {"timestamptz": moment_decoder(settings.TimeZone)}
     if settings.IntervalStyle != "postgres":
         decoders["interval"] = None
     for kind, decoder in decoders.items():
         if decoder is None:
-            as_written.append(kind)
+            texts.append(kind)
         else:
             await connection.set_type_codec(kind, schema="pg_catalog", encoder=tuple, decoder=decoder, format="tuple")
-    for kind in as_written:
-        await connection.set_type_codec(kind, schema="pg_catalog", encoder=str, decoder=str, format="text")
+    for kind in texts:
+        await connection.set_type_codec(kind, schema="pg_catalog", encoder=str, decoder=_as_written, format="text")
+
+
+def _as_written(text: str) -> str:
+    """Raises UnsupportedClientFeatureError for the bytes that stand in a whole row instead of the text."""
+    if "\x00" in text:
+        raise asyncpg.UnsupportedClientFeatureError("This type has no text in a whole row.")
+    return text

@@ -60,7 +60,7 @@ def failure(error: Exception, database: str, seconds: float) -> SqlError:
 def _of_the_driver(error: Exception, database: str) -> SqlError:
     if isinstance(error, asyncpg.InterfaceError) and "expects" in str(error):
         return QueryRefused("syntax", "It has parameters like $1, and there are no values for them. Write the values.")
-    if isinstance(error, asyncpg.UnsupportedClientFeatureError):
+    if isinstance(error, asyncpg.UnsupportedClientFeatureError | UnicodeDecodeError):
         return QueryFailed(
             "database", "It gives whole rows that cannot be read. Name their columns, or use to_jsonb()."
         )

@@ -4,6 +4,7 @@ PostgreSQL sends days, or microseconds, since the year 2000. Moments are written
 writes them in JSON, so that days are where the database cuts them.
 """
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta, timezone, tzinfo
 from functools import partial
@@ -16,6 +17,9 @@ _CYCLE = 146_097  # days in 400 years, after which the calendar repeats
 _OLDEST, _NEWEST = -5 * _CYCLE + 366, 20 * _CYCLE - 366  # days that stay in Python's years 1 to 9999 in any zone
 _DATE_ENDS = {2**31 - 1: "infinity", -(2**31): "-infinity"}
 _TIMESTAMP_ENDS = {2**63 - 1: "infinity", -(2**63): "-infinity"}
+
+# POSIX counts to the west.
+_FIXED_ZONE = re.compile(r"(?:<[^>]+>|[A-Za-z]{3,})(?P<sign>[+-]?)(?P<hours>\d\d?)(?::(?P<minutes>\d\d))?")
 
 
 def _date(raw: tuple[int]) -> str:
@@ -85,8 +89,11 @@ TIME_DECODERS: dict[str, Callable[[Any], str]] = {
 
 
 def moment_decoder(zone: str) -> Callable[[Any], str] | None:
-    """Writes moments in the zone of this name; None if Python does not know it."""
+    """Writes moments in the zone of this name, or of a fixed offset as in `<+08>-08`; None if Python cannot."""
+    if offset := _FIXED_ZONE.fullmatch(zone):
+        east = -timedelta(hours=int(offset["hours"]), minutes=int(offset["minutes"] or 0))
+        return partial(_timestamp, zone=timezone(-east if offset["sign"] == "-" else east))
     try:
         return partial(_timestamp, zone=ZoneInfo(zone))
-    except (KeyError, ValueError, OSError):
+    except (LookupError, ValueError, OSError):
         return None

@@ -31,6 +31,7 @@ from parley.protocol import server as s
 from parley.protocol.screen import ActionSection, ScreenEvent, ScreenSnapshot
 from parley.protocol.tools import Preview
 from parley.protocol.words import TERMINAL
+from shared.time_zones import own_time_zone
 
 DONE, FAILED, NO_REQUEST, NEEDS_USER = 0, 1, 2, 3
 ECHO_TIMEOUT = 5.0  # seconds that a script waits for the effect of its last line
@@ -282,6 +283,8 @@ class ChatSession:
                 self._front.show(run_local(self.view, name, argument))
 
     async def _send(self, message: c.ClientMessage, *, is_answer: bool) -> None:
+        if isinstance(message, c.UserMessage):
+            message = message.model_copy(update={"time_zone": own_time_zone()})
         if isinstance(message, c.UserMessage) and self._first != UNCHANGED:
             now = self.view.sections.settings if self.view.sections else SessionSettings()
             message = message.model_copy(update=self._first.message_fields(now))

@@ -54,16 +54,18 @@ class Parley:
         """Reusable plans with parameters."""
         return Templates(self._rest)
 
-    async def start(
+    async def start(  # noqa: PLR0913  the options of a request
         self,
         request: str,
         *,
         workflow: Workflow | None = None,
         settings: SessionSettings | Mapping[str, Any] | None = None,
         knowledge: Sequence[Knowledge] = (),
+        time_zone: str | None = None,
         id: str | None = None,  # noqa: A002
     ) -> "RemoteSession":
         """Begin a session. `settings` are SessionSettings or a mapping such as `{"world": "own"}`.
+        `time_zone`: the IANA name of the person's, such as Europe/Berlin, by which the session knows their day.
 
         With an `id` (letters, digits, _ and -, at most 64) repeated calls create only one session.
         """
@@ -73,7 +75,7 @@ class Parley:
             "workflow": workflow,
             "settings": to_json(settings) if isinstance(settings, SessionSettings) else settings,
             "knowledge": [to_json(item) for item in knowledge],
-        }
+        } | _given(time_zone=time_zone)
         answer = await self._rest.ask("POST", "/api/sessions", body=body)
         return self.session(answer["session_id"])
 
@@ -218,9 +220,9 @@ class RemoteSession:
             return {"version": _version(await self.snapshot())}
         return answer
 
-    async def say(self, text: str) -> int:
+    async def say(self, text: str, *, time_zone: str | None = None) -> int:
         """Send a user message: a request, a remark, or an answer, depending on the session's state."""
-        return await self.send(type="user_message", content=text)
+        return await self.send(type="user_message", content=text, **_given(time_zone=time_zone))
 
     async def approve(self, action_id: str | None = None, *, remember: bool = False) -> int:
         """Approve what is in review now: the plan, the code, or the actions (or one of them)."""
@@ -255,6 +257,11 @@ class RemoteSession:
             return await self.send(type="approval", approved=approved, **bound, **more)
         what = f"Action {action_id} does not wait" if action_id else "Nothing waits"
         raise RequestRefused("not_now", f"{what} for approval in session {self.id}.")
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    """The fields that have a value: an older gateway refuses those that it does not know."""
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _is_waiting(snapshot: Snapshot) -> bool:

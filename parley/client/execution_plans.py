@@ -42,16 +42,18 @@ class ExecutionPlans:
         tools: Sequence[str] | None = None,
         model: str | None = None,
         instructions: str | None = None,
+        time_zone: str | None = None,
         wait: float | None = None,
     ) -> ExecutionPlan:
         """Make a plan for a request. Returns the plan, or the question to answer first.
 
         `generator`: one that the server lists. `tools`: the only ones that the plan may call. `model`: one that the
-        operator configured. `instructions`: rules for every version of the plan.
+        operator configured. `instructions`: rules for every version of the plan. `time_zone`: the IANA name
+        of the person's.
         """
         choices = {"generator": generator, "tools": list(tools) if tools else None, "model": model}
-        body = {"request": request, "settings": settings, "instructions": instructions, **choices}
-        return await self._wait_until_idle(await self._post("", **body), wait)
+        body = {"request": request, "settings": settings, "instructions": instructions, "time_zone": time_zone}
+        return await self._wait_until_idle(await self._post("", **body, **choices), wait)
 
     async def store(
         self,

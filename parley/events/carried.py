@@ -15,8 +15,10 @@ from parley.events.values import (
     Steps,
     Stored,
     Text,
+    TimeZone,
     Workflow,
     is_empty,
+    is_none,
 )
 
 
@@ -74,6 +76,9 @@ class Carried(Stored):
     title: Annotated[str, Field(max_length=500, description="the session's title")] = ""
     workflow: Workflow = Field("conversation", description="the name of the workflow that the session follows")
     settings: SessionSettings = Field(SessionSettings(), description="what the session may do")
+    time_zone: TimeZone | None = Field(
+        None, exclude_if=is_none, description="the IANA name of the person's time zone, where it is known"
+    )
     knowledge: tuple[Knowledge, ...] = Field((), description="what the planner is given beside the request")
     request: str = Field("", description="the request of this round")
     rounds: tuple[EarlierRound, ...] = Field((), description="earlier requests with their outcomes")

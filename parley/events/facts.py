@@ -32,6 +32,7 @@ from parley.events.values import (
     Steps,
     SubGoalVerdict,
     Text,
+    TimeZone,
     ToolPolicy,
     Waiting,
     Workflow,
@@ -75,6 +76,11 @@ class MessageReceived(Event):
     knowledge: Annotated[
         tuple[Knowledge, ...], Field(max_length=20, description="what the planner is given beside the request")
     ] = ()
+    time_zone: TimeZone | None = Field(
+        None,
+        exclude_if=is_none,
+        description="the IANA name of the person's time zone; left out where it is unknown or as before",
+    )
     brings_plan: bool = Field(
         False,
         exclude_if=is_empty,

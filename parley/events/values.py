@@ -23,6 +23,8 @@ Role = Literal["viewer", "editor", "approver"]
 
 SESSION_ID = r"^[A-Za-z0-9_-]{1,64}$"  # one NATS subject token
 SessionId = Annotated[str, Field(pattern=SESSION_ID)]
+TIME_ZONE = r"^[A-Za-z][A-Za-z0-9_+-]{0,63}(/[A-Za-z0-9_+-]{1,63}){0,3}$"
+TimeZone = Annotated[str, Field(max_length=64, pattern=TIME_ZONE)]  # a name of the IANA database
 Text = Annotated[str, Field(min_length=1, max_length=50_000)]
 Line = Annotated[str, Field(min_length=1, max_length=500)]
 Workflow = Line  # a name: the gateway refuses one that it does not know, and the planner fails it

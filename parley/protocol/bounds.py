@@ -1,10 +1,30 @@
 """Limits on the fields of client messages, where the models of stored events have none."""
 
+import re
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, WrapValidator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    TypeAdapter,
+    WrapValidator,
+)
 
-from parley.events.values import ActionId, Knowledge, Line, SessionSettings, Step, StepId, Value
+from parley.events.values import (
+    TIME_ZONE,
+    ActionId,
+    Knowledge,
+    Line,
+    SessionSettings,
+    Step,
+    StepId,
+    TimeZone,
+    Value,
+)
 
 MAX_MESSAGE_BYTES = 256 * 1024  # of one message to the gateway, its attachments included
 MAX_VERSION = 2**48
@@ -43,6 +63,13 @@ def known_fields(kind: Any) -> WrapValidator:
 _Knowledge = Annotated[tuple[Knowledge, ...], Field(max_length=20)]
 _Steps = Annotated[tuple[Step | Line, ...], Field(min_length=1, max_length=100)]
 
+
+def _zone_or_none(value: Any) -> Any:
+    """A zone that cannot be one counts as not sent: no message is lost because of its zone."""
+    return value if isinstance(value, str) and len(value) <= 64 and re.fullmatch(TIME_ZONE, value) else None
+
+
+SentTimeZone = Annotated[TimeZone | None, BeforeValidator(_zone_or_none)]
 Settings = Annotated[SessionSettings, known_fields(SessionSettings), AfterValidator(_check_limits)]
 SentKnowledge = Annotated[_Knowledge, known_fields(_Knowledge)]
 SentSteps = Annotated[_Steps, known_fields(_Steps)]

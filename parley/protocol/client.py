@@ -19,6 +19,7 @@ from parley.protocol.bounds import (
     Preapproved,
     SentKnowledge,
     SentSteps,
+    SentTimeZone,
     Settings,
     Version,
     Words,
@@ -46,6 +47,11 @@ class UserMessage(ClientMessage):
     workflow: Workflow | None = Field(None, description="the name of the workflow that the session follows")
     settings: Settings | None = Field(None, description="the session's settings; unchanged where left out")
     knowledge: SentKnowledge = Field((), description="what the planner is given beside the request")
+    time_zone: SentTimeZone = Field(
+        None,
+        description="the IANA name of your time zone, such as `Europe/Berlin`, by which the session knows your day; "
+        "one that the server does not know changes nothing",
+    )
     plan: OwnPlan | None = Field(
         None, description="your own plan, with the first message of a session; Parley drafts none"
     )

@@ -23,6 +23,7 @@ from shared.domain.state_names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_R
 from shared.domain.user_commands import UserCommand
 from shared.domain.workflows import WORKFLOWS
 from shared.domain.workflows.flow import path_of
+from shared.time_zones import time_zone
 
 WITHOUT_TOOL = dict.fromkeys(("effect", "policy", "waits_for", "fingerprint"))  # facts of its tool that a step records
 NO_TOOLS: Tools = MappingProxyType({})
@@ -98,6 +99,7 @@ def _say(message: m.UserMessage, context: MessageContext) -> tuple[UserCommand, 
         settings=message.settings,
         knowledge=message.knowledge,
         brings_plan=message.plan is not None,
+        time_zone=message.time_zone if message.time_zone and time_zone(message.time_zone) else None,
     )
     return (say, _own_plan(message.plan, message, context)) if message.plan else (say,)
 

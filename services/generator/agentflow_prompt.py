@@ -116,6 +116,7 @@ def build_answer_prompt(session: Session) -> list[Message]:
             "ended": end_reason(session),
         },
         due="Answer the request.",
+        zone=session.time_zone,
     )
 
 
@@ -137,7 +138,7 @@ def build_task_prompt(session: Session) -> list[Message]:
         "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge if known.name != "rules"],
         "request": session.words.request,
     }
-    return prompt("generator", "task", TASK_RULES, sections, due="Write the task.")
+    return prompt("generator", "task", TASK_RULES, sections, due="Write the task.", zone=session.time_zone)
 
 
 def render_partial_answer(partial: Mapping[str, Any]) -> str:

@@ -86,6 +86,7 @@ def build_prompt(session: Session) -> list[Message]:
             "remark": remark.get("remark"),
         },
         due="Write the program.",
+        zone=session.time_zone,
     )
 
 

@@ -131,6 +131,7 @@ class TemplateRunner:
                 text=plan.goal or template.template.name,
                 workflow=WORKFLOW,
                 settings=schedule.settings,
+                time_zone=schedule.zone,
             )
             edit = EditPlan(base=1, steps=result.steps, goal=plan.goal, notes=plan.notes, checks=result.checks)
             await self._append(session_id, begin, edit, due)

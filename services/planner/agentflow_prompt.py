@@ -153,6 +153,7 @@ def build_prompt(
             "remark": remark.get("remark"),
         },
         due="Plan the next turn for the request.",
+        zone=session.time_zone,
     )
 
 

@@ -87,6 +87,7 @@ def build_prompt(session: Session, examples: Sequence[LibraryEntry] = ()) -> lis
             "remark": remark.get("remark"),
         },
         due="Plan what the request asks for.",
+        zone=session.time_zone,
     )
 
 

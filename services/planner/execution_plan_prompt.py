@@ -117,6 +117,7 @@ def build_prompt(
             "remark": remark.get("remark"),
         },
         due="Write the plan for the request.",
+        zone=session.time_zone,
     )
 
 

@@ -108,6 +108,7 @@ def build_prompt(
             "remark": remark.get("remark"),
         },
         due="Plan the way for the request.",
+        zone=session.time_zone,
     )
 
 

@@ -147,7 +147,8 @@ def _allowed_fields(step: Step) -> Step:
 async def _ask_model[R: Reply](
     context: WorkContext, task: str, rules: str, sections: Mapping[str, str | Iterable[str] | None], reply: type[R]
 ) -> R:
-    return await context.ask(prompt("planner", task, rules, sections), reply, kind="plan", render=_render_partial)
+    messages = prompt("planner", task, rules, sections, zone=context.session.time_zone)
+    return await context.ask(messages, reply, kind="plan", render=_render_partial)
 
 
 def _render_partial(partial_reply: Mapping[str, Any]) -> str:

@@ -79,7 +79,7 @@ def build_turn_prompt(session: Session, turn: Turn) -> list[Message]:
         "executed": action_lines(action for action in past_actions if action.turn != turn.number),
         "actions": action_lines(action for action in past_actions if action.turn == turn.number),
     }
-    return prompt("verifier", "turn_verdict", TURN_RULES, sections, due="Judge the turn.")
+    return prompt("verifier", "turn_verdict", TURN_RULES, sections, due="Judge the turn.", zone=session.time_zone)
 
 
 def _goal_lines(turn: Turn) -> str:

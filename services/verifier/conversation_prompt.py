@@ -82,7 +82,7 @@ def build_tests_prompt(session: Session) -> list[Message]:
         "code": session.code.code if session.code else None,
         "feedback": session.words.feedback_in_code,
     }
-    return prompt("verifier", "tests", TESTS_RULES, sections, due="Write the tests.")
+    return prompt("verifier", "tests", TESTS_RULES, sections, due="Write the tests.", zone=session.time_zone)
 
 
 def build_verdict_prompt(session: Session, turn: Turn) -> list[Message]:
@@ -96,7 +96,7 @@ def build_verdict_prompt(session: Session, turn: Turn) -> list[Message]:
         "feedback": session.words.feedback_in_code,
         "run": [run[:8000] for run in runs],
     }
-    return prompt("verifier", "verdict", VERDICT_RULES, sections, due="Judge the run.")
+    return prompt("verifier", "verdict", VERDICT_RULES, sections, due="Judge the run.", zone=session.time_zone)
 
 
 def render_partial_tests(partial: Mapping[str, Any]) -> str:

@@ -73,6 +73,7 @@ class Say(Command):
     workflow: Workflow | None = None
     settings: SessionSettings | None = None
     knowledge: tuple[Knowledge, ...] = ()
+    time_zone: str | None = None
 
 
 class Approve(Command):
@@ -336,6 +337,7 @@ class BeginFor(Command):
     text: str
     workflow: Workflow
     settings: SessionSettings | None = None
+    time_zone: str | None = None
 
 
 class Expire(Command):

@@ -33,6 +33,7 @@ def carry_over(session: Session) -> Carried:
         title=session.title,
         workflow=session.workflow,
         settings=session.settings,
+        time_zone=session.time_zone or None,
         knowledge=newest_within(session.words.knowledge, MAX_WORDS_BYTES, _json),
         request=session.words.request,
         rounds=tuple(
@@ -92,6 +93,7 @@ def session_forked(event: facts.SessionForked) -> Session:
         title=carried.title,
         workflow=carried.workflow,
         settings=carried.settings,
+        time_zone=carried.time_zone or "",
         parent_id=event.parent_id,
         words=Words(
             request=carried.request,

@@ -52,7 +52,7 @@ def message_received(session: Session, event: facts.MessageReceived) -> Session:
     known = newest_within(
         (*session.words.knowledge, *event.knowledge), MAX_WORDS_BYTES, lambda known: known.name + known.text
     )
-    informed = with_words(session, knowledge=known, reply="")
+    informed = replace(with_words(session, knowledge=known, reply=""), time_zone=event.time_zone or session.time_zone)
     if event.intent == "remark" and before_remark(session).phase in REMARK_PHASES:
         return _add_remark(informed, event.text, event.version)
     if event.intent == "guidance" or (event.intent == "remark" and session.phase in SERVICE_OF):

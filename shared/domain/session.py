@@ -124,9 +124,9 @@ class Session:
 
     Changing the workflow keeps all parts. `needs` is the highest log format among the events, `rules` the version of
     the rules that fold them. `since_version` is the version of the event that led to the current phase or review.
-    `resume_phase` is the phase that failed, was stopped, or asked: a retry or answer enters it again. `left_running`
-    holds actions of earlier turns that still run; their outcomes are recorded too. `flow_results` holds, by flow, what
-    earlier paths returned. `files` holds the session's files by name.
+    `time_zone` is the person's, by their newest message. `resume_phase` is the phase that failed, was stopped, or
+    asked: a retry or answer enters it again. `left_running` holds actions of earlier turns that still run. Their
+    outcomes are recorded too. `flow_results` holds, by flow, what earlier paths returned; `files` files by name.
     """
 
     id: str
@@ -137,6 +137,7 @@ class Session:
     title: str = ""
     workflow: Workflow = "conversation"
     settings: SessionSettings = field(default_factory=SessionSettings)
+    time_zone: str = ""
     phase: Phase = "resting"
     rest_reason: RestReason = "new"
     work: Work | None = None

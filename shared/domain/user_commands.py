@@ -137,6 +137,7 @@ def _say(session: Session, command: c.Say, meta: CommandMeta) -> SessionEvent:
         workflow=command.workflow if intent == "request" else None,
         settings=command.settings if intent == "request" else None,
         knowledge=command.knowledge,
+        time_zone=None if command.time_zone == session.time_zone else command.time_zone,
     )
 
 

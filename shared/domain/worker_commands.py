@@ -81,6 +81,7 @@ def decide_worker_command(session: Session, command: WorkerCommand, meta: Comman
                 text=command.text,
                 workflow=command.workflow,
                 settings=command.settings,
+                time_zone=command.time_zone,
             )
         case c.Fail():
             _require_own_work(session, meta)

@@ -5,10 +5,10 @@ A daily time that the change to daylight saving time skips is due an hour later.
 
 import hashlib
 from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
 
 from parley.protocol.templates import Schedule
 from shared.domain.errors import Invalid
+from shared.time_zones import time_zone
 
 MAX_AHEAD = timedelta(days=366)
 
@@ -20,7 +20,7 @@ def next_run_after(schedule: Schedule, moment: datetime) -> datetime | None:
         return once if once > moment else None
     if schedule.daily is None:
         return None
-    if (zone := _zone(schedule.zone)) is None:
+    if (zone := time_zone(schedule.zone)) is None:
         return None
     today = moment.astimezone(zone).date()
     days = (today + timedelta(days=number) for number in range(-1, 4))
@@ -36,21 +36,13 @@ def last_due_run(schedule: Schedule, first: datetime, now: datetime) -> datetime
     return due
 
 
-def _zone(name: str) -> ZoneInfo | None:
-    """The time zone; None if this machine does not know it."""
-    try:
-        return ZoneInfo(name)
-    except (ValueError, LookupError, OSError):
-        return None
-
-
 def check_schedule(schedule: Schedule, now: datetime) -> None:
     """Raises Invalid for a schedule that is never due."""
     if (schedule.daily is None) == (schedule.once is None):
         raise Invalid("A schedule is either daily at a time, or once at an instant.")
     if schedule.daily is not None and schedule.daily.tzinfo is not None:
         raise Invalid("Say the time of day without an offset; the time zone says where.")
-    if _zone(schedule.zone) is None:
+    if time_zone(schedule.zone) is None:
         raise Invalid(f"There is no time zone {schedule.zone} here: name one like Europe/Berlin.")
     if schedule.once is not None and not now < schedule.once <= now + MAX_AHEAD:
         raise Invalid("The instant must be in the future, within a year.")

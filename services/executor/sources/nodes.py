@@ -179,7 +179,7 @@ async def _ask_model[R: Reply](
 ) -> R:
     if call.context is None or call.action is None:
         raise NodeFailed("Only a node of a path can ask a model.")
-    messages = prompt("executor", task, rules, sections)
+    messages = prompt("executor", task, rules, sections, zone=call.session.time_zone)
     return await call.context.ask(messages, reply, kind="node", render=_render_partial, action_id=call.action.spec.id)
 
 

@@ -58,6 +58,7 @@ async def generate(body: GenerateRequest, caller: CallerDep) -> ExecutionPlan:
         workflow=WORKFLOW,
         settings=settings,
         knowledge=body.knowledge,
+        time_zone=body.time_zone,
     )
     return await caller.act(message, caller.new_session_id(body), body)
 
@@ -67,7 +68,12 @@ async def store(body: StoreRequest, caller: CallerDep) -> ExecutionPlan:
     """Store a plan of your own. It is checked against the available tools, and awaits your approval."""
     own = OwnPlan(goal=body.description, steps=body.steps, notes=body.notes)
     message = m.UserMessage(
-        type="user_message", content=body.description, workflow=WORKFLOW, settings=body.settings, plan=own
+        type="user_message",
+        content=body.description,
+        workflow=WORKFLOW,
+        settings=body.settings,
+        time_zone=body.time_zone,
+        plan=own,
     )
     return await caller.act(message, caller.new_session_id(body), body)
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool
 
 from parley.events.values import Confirm, Line, Planning, SessionId, Text
+from parley.protocol.bounds import SentTimeZone
 from parley.protocol.flows import FlowSpec
 from parley.protocol.server import ApprovalRequest, FailureView, NodeProposalView, Question, TextPlanReview
 from services.gateway.rest.models import ResponseModel
@@ -46,6 +47,7 @@ class PlanningRequest(BaseModel):
     max_retries: Annotated[int, Field(ge=1, le=10, strict=True)] | None = None
     fallback_enabled: StrictBool | None = None
     cache: StrictBool | None = None
+    time_zone: SentTimeZone = None
 
     def planning(self, current: Planning) -> Planning:
         """`current` with the fields of this request."""

@@ -43,7 +43,9 @@ def next_message(body: ChatRequest, text: str, session: Session) -> m.UserMessag
 
 
 def _with_settings(body: PlanningRequest, text: str, settings: SessionSettings) -> m.UserMessage:
-    return m.UserMessage(type="user_message", id=body.id, content=text, workflow="flow", settings=settings)
+    return m.UserMessage(
+        type="user_message", id=body.id, content=text, workflow="flow", settings=settings, time_zone=body.time_zone
+    )
 
 
 async def send_once(

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from parley.events.values import Line, Text, Workflow
-from parley.protocol.bounds import Arguments, SentKnowledge, Settings
+from parley.protocol.bounds import Arguments, SentKnowledge, SentTimeZone, Settings
 from services.gateway.api_errors import ApiError
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"  # the media type of RFC 9457
@@ -76,6 +76,7 @@ class NewSession(BaseModel):
     workflow: Workflow | None = None
     settings: Settings | None = None
     knowledge: SentKnowledge = ()
+    time_zone: SentTimeZone = None
 
 
 class ToolCall(BaseModel):

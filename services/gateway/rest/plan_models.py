@@ -6,7 +6,7 @@ from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool
 
 from parley.events.values import Line, Text
-from parley.protocol.bounds import Hash, Preapproved, SentKnowledge, SentSteps, Settings, Words
+from parley.protocol.bounds import Hash, Preapproved, SentKnowledge, SentSteps, SentTimeZone, Settings, Words
 
 TaskId = Annotated[
     str,
@@ -44,6 +44,7 @@ class GenerateRequest(TaskRequest):
     request: Text
     settings: Settings | None = None
     knowledge: SentKnowledge = ()
+    time_zone: SentTimeZone = None
     generator: Annotated[str, Field(min_length=1, max_length=64)] | None = None
     tools: Annotated[tuple[Line, ...], Field(min_length=1, max_length=500)] | None = None
     model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
@@ -57,6 +58,7 @@ class StoreRequest(TaskRequest):
     steps: SentSteps
     notes: Words = ""
     settings: Settings | None = None
+    time_zone: SentTimeZone = None
 
 
 class ModifyRequest(TaskRequest):

@@ -66,6 +66,7 @@ async def begin(body: NewSession, user: UserDep, core: CoreDep, gateway: Gateway
         workflow=body.workflow,
         settings=body.settings,
         knowledge=body.knowledge,
+        time_zone=body.time_zone,
     )
     result = await handlers.act(message, session_id, handlers.Sender(user), core)
     gateway.hub.wake(session_id)

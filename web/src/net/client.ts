@@ -3,6 +3,7 @@ import { fill, TROUBLE } from "../generated/words";
 import type { Command, ServerMessage } from "../protocol";
 import { reduce, withoutNotice } from "../state/reduce";
 import { emptyState, isBehind, isTransient, type SessionState } from "../state/state";
+import { localZone } from "../templates/schedule";
 import { acceptDraft, adoptDrafts, readDraft, restoreDraft, setDraftUser, takeDraft } from "../ui/drafts";
 import { diagnoseConnection } from "./api";
 import { backoff } from "./backoff";
@@ -70,8 +71,9 @@ export class SessionClient {
    */
   readonly send = (command: Command, draftKeys: readonly string[] = []): string => {
     const sessionId = this.view.state.sessionId ?? this.view.state.greeting?.session_id ?? null;
+    const said: Command = command.type === "user_message" ? { ...command, time_zone: localZone() } : command;
     const drafts = draftKeys.map((key) => ({ key, value: readDraft(key) })).filter(({ value }) => value !== null);
-    const pending: PendingCommand = { id: newId(), sessionId, command, ...(drafts.length ? { drafts } : {}) };
+    const pending: PendingCommand = { id: newId(), sessionId, command: said, ...(drafts.length ? { drafts } : {}) };
     drafts.forEach(takeDraft);
     this.setPending([...this.view.pending, pending]);
     this.deliver(pending);

@@ -1,0 +1,42 @@
+"""Time zones by the names of the IANA database, as this machine knows them."""
+
+import re
+from datetime import datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from shared.environment import environment_variable
+
+_NO_NAMES = re.compile(r"localtime|Factory|posix.*|right/.*")  # files beside the zones, which name no place
+
+
+def time_zone(name: str) -> ZoneInfo | None:
+    """The zone of this name; None if this machine does not know it."""
+    if _NO_NAMES.fullmatch(name):
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ValueError, LookupError, OSError):
+        return None
+
+
+def own_time_zone() -> str | None:
+    """The name of this machine's zone, or of its offset in whole hours; None if there is no such name."""
+    name = environment_variable("TZ")
+    if name is None:
+        name = str(Path("/etc/localtime").resolve()).partition("/zoneinfo/")[2]
+    if name and time_zone(name):
+        return name
+    hours = (datetime.now().astimezone().utcoffset() or timedelta()) / timedelta(hours=1)
+    return f"Etc/GMT{-hours:+.0f}" if hours.is_integer() else None  # these names count to the west
+
+
+def day_in_words(moment: datetime, name: str) -> str:
+    """The day at this moment in the zone of this name; without a known one, in this machine's own zone.
+
+    The first sentence has the date alone, the second one the weekday and the zone.
+    """
+    zone = time_zone(name) if name else None
+    local = moment.astimezone(zone)
+    place = f"in the time zone {name}" if zone else f"at UTC{local:%:z}"
+    return f"Today is {local.date().isoformat()}. It is a {local:%A} {place}."
