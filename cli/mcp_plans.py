@@ -8,7 +8,6 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field, JsonValue
 
 from parley.client import Parley
-from parley.client.execution_plans import ExecutionPlans
 from parley.events.values import SessionSettings, Step
 from parley.protocol.execution_plans import ExecutionPlan, PlanList, PlanStatus
 from shared.time_zones import own_time_zone
@@ -109,13 +108,20 @@ class PlanTools:
         async with self._parley() as parley:
             plans = parley.execution_plans
             base = (await plans.get(task_id)).model_copy(update={"version": version, "hash": hash})
-            return await _wait_for(plans, await plans.approve(base, preapprove=preapprove or (), start=start), seconds)
+            return await plans.approve(base, preapprove=preapprove or (), start=start, wait=seconds)
 
-    async def execute_plan(self, task_id: TaskId, seconds: Seconds = 30) -> ExecutionPlan:
-        """Start an approved plan, resume a stopped or failed one, or wait for the result."""
+    async def execute_plan(
+        self,
+        task_id: TaskId,
+        retry: Annotated[
+            bool, Field(description="Go on with a plan that failed, was stopped or paused, if the user says so.")
+        ] = False,
+        seconds: Seconds = 30,
+    ) -> ExecutionPlan:
+        """Start an approved plan, unless it has started, and wait for the result."""
         async with self._parley() as parley:
             plans = parley.execution_plans
-            return await plans.execute(await plans.get(task_id), wait=seconds)
+            return await plans.execute(await plans.get(task_id), retry=retry, wait=seconds)
 
     async def skip_plan_step(
         self,
@@ -165,7 +171,3 @@ class PlanTools:
         """Read a plan with its steps and results, as Markdown to show to the user."""
         async with self._parley() as parley:
             return await parley.execution_plans.format(await parley.execution_plans.get(task_id))
-
-
-async def _wait_for(plans: ExecutionPlans, plan: ExecutionPlan, seconds: float) -> ExecutionPlan:
-    return await plans.get(plan.task_id, wait=seconds) if plan.working else plan

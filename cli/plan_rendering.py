@@ -160,9 +160,9 @@ def _approval_commands(plan: ExecutionPlan) -> Iterator[str]:
 def _next_commands(plan: ExecutionPlan) -> Iterator[str]:
     task, skip = plan.task_id, f"Skip a step: parley plan skip {plan.task_id} STEP"
     if plan.status == "failed":
-        yield f'Try again: parley plan execute {task}\n{skip}\nChange it: parley plan modify {task} "…"'
+        yield f'Try again: parley plan execute --retry {task}\n{skip}\nChange it: parley plan modify {task} "…"'
     if plan.status == "paused":
-        yield f"Continue: parley plan execute {task}\n{skip}"
+        yield f"Continue: parley plan execute --retry {task}\n{skip}"
     if plan.status == "cancelled":
         yield plan.progress.text
     if plan.status == "executing" and not plan.working and not plan.question:

@@ -214,8 +214,7 @@ def approve(  # noqa: PLR0913, PLR0917  one parameter per option
         plan = await plans.get(task)
         if plan.version != version:
             raise Declined(f"Version {plan.version} is the newest, not {version}: look at it, and approve that.")
-        approved = await plans.approve(plan, preapprove=preapprove or (), start=start)
-        return await plans.get(approved.task_id, wait=600)
+        return await plans.approve(plan, preapprove=preapprove or (), start=start, wait=600)
 
     print_result(send, url, as_json=as_json)
 
@@ -245,11 +244,18 @@ def answer(
 
 
 @app.command()
-def execute(task: Task, as_json: Json = False, url: Url = "") -> None:
-    """Start an approved plan, or resume a stopped or failed one, and wait for its result."""
+def execute(
+    task: Task,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Go on with a plan that failed, was stopped or paused.")
+    ] = False,
+    as_json: Json = False,
+    url: Url = "",
+) -> None:
+    """Start an approved plan, unless it has started, and wait for its result."""
 
     async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
-        return await plans.execute(await plans.get(task))
+        return await plans.execute(await plans.get(task), retry=retry)
 
     print_result(send, url, as_json=as_json)
 

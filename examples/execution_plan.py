@@ -20,7 +20,7 @@ async def main(parley: Parley) -> None:
         print(plan.question)
         plan = await plans.modify(plan, ANSWER)
     print(await plans.format(plan))
-    plan = await plans.execute(await plans.approve(plan))  # this is the user's approval
+    plan = await plans.approve(plan, wait=None)  # this is the user's approval
     print(plan.result)
     print(f"The last step gave: {plan.steps[-1].output}" if plan.steps else plan.status)
 

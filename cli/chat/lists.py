@@ -58,9 +58,8 @@ def inbox(sessions: tuple[SessionRow, ...]) -> RenderableType:
         lines.append(Text.assemble((word, "yellow"), f" {short(session.title or session.request, 100)}"))
         lines.append(_inset(f"parley chat --session {visible(session.id)}"))
         if goes_on:
-            lines.append(
-                _inset(f"{ACTIONS['start' if starts else 'retry']}: parley plan execute {visible(session.id)}")
-            )
+            label, option = (ACTIONS["start"], "") if starts else (ACTIONS["retry"], "--retry ")
+            lines.append(_inset(f"{label}: parley plan execute {option}{visible(session.id)}"))
     return Group(*lines)
 
 

@@ -27,7 +27,7 @@ type StepInput = Step | Mapping[str, Any] | str
 class ExecutionPlans:
     """Every method may raise `parley.client.errors.ParleyError`.
 
-    Methods with `wait` wait until the session is idle, or for so many seconds at most.
+    Methods with `wait` wait until no service works on the plan, or for so many seconds at most (None: no limit).
     """
 
     def __init__(self, rest: Rest) -> None:
@@ -82,22 +82,33 @@ class ExecutionPlans:
         return await self._wait_until_idle(await self._post(f"/{plan.task_id}/modify", feedback=feedback, **own), wait)
 
     async def approve(
-        self, plan: ExecutionPlan, *, preapprove: Sequence[str] = (), start: bool = True
+        self, plan: ExecutionPlan, *, preapprove: Sequence[str] = (), start: bool = True, wait: float | None = 0
     ) -> ExecutionPlan:
-        """Approve exactly this plan. It starts at once; wait for its result with `execute`.
+        """Approve exactly this plan, which starts at once. With `wait` (None: no limit) returns its result.
 
         `preapprove`: ids of steps whose calls you approve with any values that their references get. Without `start`
         it is only approved, and `execute` starts it.
         """
         more = {"preapprove": list(preapprove) or None, "start": None if start else False}
-        return await self._post(f"/{plan.task_id}/approve", version=plan.version, hash=plan.hash, **more)
+        approved = await self._post(f"/{plan.task_id}/approve", version=plan.version, hash=plan.hash, **more)
+        return await self._wait_until_idle(approved, wait)
 
-    async def execute(self, plan: ExecutionPlan, *, wait: float | None = None) -> ExecutionPlan:
-        """Execute an approved plan, and wait for its result.
+    async def execute(self, plan: ExecutionPlan, *, retry: bool = False, wait: float | None = None) -> ExecutionPlan:
+        """Start an approved plan, unless it has started, and wait for its result.
 
-        A plan that has not started starts; one that was stopped or failed goes on.
+        `retry`: go on with a plan that has failed, was stopped or is paused.
         """
-        return await self._wait_until_idle(await self._post(f"/{plan.task_id}/execute"), wait)
+        started = await self._post(f"/{plan.task_id}/execute", retry=retry or None)
+        return await self._wait_until_idle(started, wait)
+
+    async def wait(self, plan: ExecutionPlan, *, seconds: float | None = None) -> ExecutionPlan:
+        """The plan once it ends, needs you or is paused; after so many seconds, as it is then."""
+        deadline = math.inf if seconds is None else time.monotonic() + seconds
+        while True:
+            remaining = max(deadline - time.monotonic(), 0)
+            plan = await self.get(plan.task_id, wait=min(remaining, _MAX_WAIT_SECONDS))
+            if not plan.working or not remaining:
+                return plan
 
     async def cancel(self, plan: ExecutionPlan) -> ExecutionPlan:
         """Cancel the plan. Its `progress` lists the steps that are done, still running, and not done."""
@@ -156,10 +167,7 @@ class ExecutionPlans:
         return ExecutionPlan.model_validate(answer)
 
     async def _wait_until_idle(self, plan: ExecutionPlan, wait: float | None) -> ExecutionPlan:
-        deadline = math.inf if wait is None else time.monotonic() + wait
-        while plan.working and (remaining := deadline - time.monotonic()) > 0:
-            plan = await self.get(plan.task_id, wait=min(remaining, _MAX_WAIT_SECONDS))
-        return plan
+        return await self.wait(plan, seconds=wait) if plan.working and wait != 0 else plan
 
 
 def _steps_json(steps: Sequence[StepInput]) -> list[Any]:

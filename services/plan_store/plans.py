@@ -21,6 +21,9 @@ from shared import store_api as api
 from shared.domain.plan_text import plan_text
 from shared.domain.session import newest_within
 
+# when the session's newest plan, its status or a step last changed
+updated_at = t.sessions.c.snapshot["plan_changed_at"].as_string().label("updated_at")
+
 
 def plan_record(row: Mapping[Any, Any]) -> api.PlanRecord:
     steps = tuple(Step.model_validate(step) for step in row["steps"])
@@ -71,8 +74,13 @@ async def list_plans(database: ProjectionDatabase, ask: api.ListPlans) -> api.Pl
     version = t.plans.alias().c
     number = select(func.max(version.number)).where(version.session_id == selected.c.id).scalar_subquery()
     of_page = selected.join(t.plans, and_(plan.session_id == selected.c.id, plan.number == number))
+    of_page = of_page.join(t.sessions, t.sessions.c.id == selected.c.id)
     async with database.begin() as tx:
-        query = select(t.plans, selected.c.total).select_from(of_page).order_by(selected.c.at.desc(), selected.c.id)
+        query = (
+            select(t.plans, updated_at, selected.c.total)
+            .select_from(of_page)
+            .order_by(selected.c.at.desc(), selected.c.id)
+        )
         rows_found, whole = await rows_within(tx, query, ANSWER_BYTES)
         total = rows_found[0]["total"] if rows_found else await tx.scalar(count) if ask.offset else 0
     require_complete(whole)

@@ -3,12 +3,14 @@
 They come from the journal, which has the task of every plan; the session has only the newest one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import RowMapping, and_, func, select
 
 from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase
+from services.plan_store.plans import updated_at
 from shared import store_api as api
 
 
@@ -23,10 +25,16 @@ async def plan_tasks(database: ProjectionDatabase, session_id: str) -> api.PlanT
     async with database.begin() as tx:
         rows = (await tx.execute(versions.order_by(plan.number))).mappings().all()
         begins = list(await tx.scalars(rounds.order_by(event.version)))
-    return api.PlanTasks(tasks=tuple(_tasks(rows, begins)))
+        is_last = and_(event.session_id == session_id, event.version.in_([version - 1 for version in begins]))
+        times: dict[int | None, Any] = dict((await tx.execute(select(event.version, event.at).where(is_last))).all())
+        times[None] = await tx.scalar(select(updated_at).where(t.sessions.c.id == session_id))
+    return api.PlanTasks(tasks=tuple(_tasks(rows, begins, times)))
 
 
-def _tasks(rows: Sequence[RowMapping], begins: Sequence[int]) -> Iterator[api.PlanTask]:
+def _tasks(
+    rows: Sequence[RowMapping], begins: Sequence[int], times: Mapping[int | None, Any]
+) -> Iterator[api.PlanTask]:
+    """`times`: by a task's `until`, when it last changed."""
     versions: dict[str, list[RowMapping]] = {}
     task, deleted = "", False
     for row in rows:
@@ -36,10 +44,12 @@ def _tasks(rows: Sequence[RowMapping], begins: Sequence[int]) -> Iterator[api.Pl
             versions.setdefault(task, []).append(row)
     for task, of_task in versions.items():
         last = of_task[-1]
+        until = next((version - 1 for version in begins if version > last["version"]), None)
         yield api.PlanTask(
             task=task,
             versions=tuple(row["version"] for row in of_task),
-            until=next((version - 1 for version in begins if version > last["version"]), None),
+            until=until,
+            updated_at=times.get(until),
             **{name: last[name] for name in ("goal", "status", "steps", "at")},
         )
 

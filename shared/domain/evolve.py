@@ -68,7 +68,16 @@ def evolve(session: Session, event: SessionEvent) -> Session:
     )
     since = session.since_version if _review_state(after) == _review_state(session) else event.version
     needs, rules = max(session.needs, event.needs), max(session.rules, event.rules or 1)
-    after = replace(after, version=event.version, needs=needs, rules=rules, recent_commands=recent, since_version=since)
+    changed_at = session.plan_changed_at if _plan_state(after) == _plan_state(session) else event.at
+    after = replace(
+        after,
+        version=event.version,
+        needs=needs,
+        rules=rules,
+        recent_commands=recent,
+        since_version=since,
+        plan_changed_at=changed_at,
+    )
     return add_work(session, after, event)
 
 
@@ -81,6 +90,12 @@ def _review_state(session: Session) -> tuple[object, ...]:
     session = before_remark(session)
     turn = (session.turn.number, *(a.spec for a in session.turn.actions)) if session.turn else ()
     return session.id, session.phase, session.work, session.plan, session.code, session.question, turn
+
+
+def _plan_state(session: Session) -> tuple[object, ...]:
+    """The plan with its status, and the steps of an execution plan with theirs."""
+    turn = session.turn
+    return session.plan, session.begun_steps, turn.actions if turn and turn.rules.by_step else ()
 
 
 def _without_remark(session: Session, event: SessionEvent) -> Session:

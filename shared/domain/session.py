@@ -155,6 +155,7 @@ class Session:
 
     words: Words = field(default_factory=Words)
     plan: Plan | None = None
+    plan_changed_at: datetime | None = None  # of the last event that changed the plan, its status or a step
     task: str = ""  # of the current request; all versions of its execution plan share it
     begun_steps: tuple[Action, ...] = ()  # of the task's earlier turns: finished, or perhaps finished
     attempts: dict[str, int] = field(default_factory=dict)  # by step of the task: the next attempt's number
@@ -172,6 +173,11 @@ class Session:
     def is_awaiting_user(self) -> bool:
         """The session waits for the user."""
         return self.phase in USER_PHASES
+
+    @property
+    def is_working(self) -> bool:
+        """A service is due, and no pause keeps the session from going on."""
+        return self.phase in SERVICE_OF and not self.paused
 
     @property
     def is_over_budget(self) -> bool:

@@ -123,7 +123,7 @@ class PlanTask(StoreMessage):
     """One task of a session: a request with an execution plan. `versions` are those of its plan.
 
     `until` is the last version of the session that belongs to the task; None: the session's newest. `goal`, `status`,
-    `steps` (a count) and `at` are those of the plan's last version.
+    `steps` (a count) and `at` are those of the plan's last version. `updated_at` is as in PlanRecord.
     """
 
     task: str
@@ -133,6 +133,7 @@ class PlanTask(StoreMessage):
     status: str
     steps: int
     at: AwareDatetime
+    updated_at: AwareDatetime | None = None
 
 
 class PlanTasks(StoreMessage):
@@ -148,7 +149,8 @@ class PlanRecord(StoreMessage):
     """One version of a plan; `status` is the domain's, or "superseded" if a newer version replaced it in review.
 
     `path`: the planned path through flows; None: the plan is not a path. `reason`: the beginning of the user's message
-    that led to it; "" if a user or an older release made it.
+    that led to it; "" if a user or an older release made it. `updated_at`: in a list, when the plan, its status or a
+    step last changed; None if an older release wrote it.
     """
 
     session_id: str
@@ -166,6 +168,7 @@ class PlanRecord(StoreMessage):
     deleted: bool
     path: PlannedPathView | None = None
     reason: str = ""
+    updated_at: AwareDatetime | None = None
 
 
 class PlanPage(StoreMessage):

@@ -10,6 +10,7 @@ import pytest
 
 from parley.client import Parley
 from parley.client.errors import RequestRefused
+from parley.events.values import Service
 from services.gateway.app import build
 from services.gateway.deferred_log import DeferredLog
 from services.plan_store.app import PlanStore
@@ -53,14 +54,17 @@ class PlanRestClient:
 
 
 @asynccontextmanager
-async def serving_plans(settings: Settings, *replies: Any) -> AsyncIterator[PlanRestClient]:
+async def serving_plans(
+    settings: Settings, *replies: Any, services: tuple[Service, ...] = ()
+) -> AsyncIterator[PlanRestClient]:
+    """The REST API with these services (default: all four)."""
     config = gateway_settings(nats_url=settings.nats_url, parley_home=settings.parley_home)
     plan_store, bus = PlanStore(settings), Bus(config, "gateway")
     await plan_store.start()
     app, model = build(config, bus, PlanStoreClient(bus), DeferredLog(bus)), ScriptedModel(*replies)
     try:
         async with (
-            working(settings, model, store=PlanStoreClient),
+            working(settings, model, *services, store=PlanStoreClient),
             serving(app) as address,
             httpx2.AsyncClient(base_url=f"http://{address}", timeout=60) as http,
         ):
@@ -126,6 +130,48 @@ async def test_a_users_own_plan_is_stored_changed_cancelled_and_deleted(settings
         await rest.delete(task)
         assert rest.status == 200
         assert (await rest.get())["total"] == 0
+        assert (await rest.get("", params={"session": stored["session_id"]}))["total"] == 0
+        session, versions = stored["session_id"], {"from": stored["version"], "to": changed["version"]}
+        for name in (task, f"/{session}"):
+            for part in ("", "/status", "/format", "/previews", "/versions", "/diff"):
+                refused = await rest.get(f"{name}{part}", params=versions if part == "/diff" else None)
+                assert (rest.status, "was deleted" in refused["message"]) == (404, True), f"{name}{part}"
+            for verb, body in (
+                ("execute", {}),
+                ("cancel", {}),
+                ("modify", {"feedback": "x"}),
+                ("approve", {"version": 2}),
+            ):
+                await rest.post(f"{name}/{verb}", **body)
+                assert rest.status == 404, verb
+            await rest.delete(name)
+            assert rest.status == 404
+
+
+async def test_updated_at_moves_with_the_plan(settings: Settings, bus: Bus) -> None:
+    async with serving_plans(settings) as rest, Parley(rest.url) as parley:
+        plans = parley.execution_plans
+
+        async def times() -> set[Any]:
+            shown = await plans.get(stored.task_id)
+            (line,) = (await plans.list()).plans
+            (of_session,) = (await plans.list(session_id=stored.session_id)).plans
+            return {shown.updated_at, line.updated_at, of_session.updated_at}
+
+        stored = await plans.store("Look it up", STEPS)
+        assert await times() == {stored.created_at}
+        session = parley.session(stored.session_id)
+        await session.send(type="rename", title="My order")
+        assert await times() == {stored.created_at}, "a new title is no change of the plan"
+        approved = await plans.approve(stored, start=False)
+        assert approved.updated_at is not None
+        assert stored.updated_at is not None
+        assert approved.updated_at > stored.updated_at
+        assert await times() == {approved.updated_at}
+        done = await plans.execute(approved)
+        assert done.updated_at is not None
+        assert done.updated_at > approved.updated_at
+        assert (await times(), done.created_at) == ({done.updated_at}, stored.created_at)
 
 
 async def test_a_failure_is_reported_and_execute_resumes_the_plan(settings: Settings, bus: Bus) -> None:
@@ -140,7 +186,8 @@ async def test_a_failure_is_reported_and_execute_resumes_the_plan(settings: Sett
             "steps": {"s1": "finished", "s2": "failed", "s3": "skipped"},
         }
         assert "order not found" in await rest.get(f"{task}/format")
-        again = await rest.post(f"{task}/execute")
+        assert await rest.post(f"{task}/execute") == failed
+        again = await rest.post(f"{task}/execute", retry=True)
         assert (again["status"], again["steps"][1]["attempt"]) == ("failed", 2)
 
 

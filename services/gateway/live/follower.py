@@ -13,7 +13,7 @@ from services.gateway.api_errors import ApiError, as_api_error
 from services.gateway.live.hub import Hub
 from services.gateway.live.send_queue import SendQueue
 from services.gateway.live.subscription import ChannelSubscription
-from shared.domain.session import SERVICE_OF, Session
+from shared.domain.session import Session
 
 KEEPALIVE_SECONDS = 15.0  # a silent stream yields "" so often
 
@@ -74,7 +74,7 @@ class Follower:
         self._hub.leave_later(self.session_id, self._subscription)
 
     def _is_idle_at(self, version: int) -> bool:
-        return self.session.version >= version and self.session.phase not in SERVICE_OF
+        return self.session.version >= version and not self.session.is_working
 
     def _timed_out(self, seconds: float) -> ApiError:
         return ApiError(

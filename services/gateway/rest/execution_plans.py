@@ -11,7 +11,7 @@ from parley.protocol.bounds import OwnPlan
 from parley.protocol.execution_plans import ExecutionPlan, PlanLine, PlanList, PlanPreviews, PlanStatus
 from services.gateway import handlers
 from services.gateway.api_errors import ApiError
-from services.gateway.commands import SessionMessage
+from services.gateway.commands import Execute, SessionMessage
 from services.gateway.plan_previews import plan_previews
 from services.gateway.ports import query
 from services.gateway.rest.bodies import JsonRoute
@@ -95,7 +95,7 @@ async def listed(
             description=record.goal,
             status=record.status,
             steps=len(record.steps),
-            updated_at=record.at,
+            updated_at=record.updated_at or record.at,
         )
         for record in page.plans
     )
@@ -213,19 +213,13 @@ async def approve(task_id: TaskId, body: ApproveRequest, caller: CallerDep) -> E
 async def execute(task_id: TaskId, body: ExecuteRequest, caller: CallerDep) -> ExecutionPlan:
     """Execute an approved plan and wait for the result.
 
-    A plan that has not started starts; one that was stopped or failed goes on.
+    A plan that has not started starts. One that has started is only waited for, so it is safe to send this right after
+    an approval. With `retry`, a plan that has failed, was stopped or is paused goes on.
     """
     session = await caller.session(task_id)
-    match task_status(session):
-        case "draft" | "pending_approval":
-            raise ApiError("not_now", "The plan is not approved.", "Approve it: that starts it, too.")
-        case "cancelled":
-            raise ApiError("not_now", "The plan was cancelled.", "Generate or store another one.")
-        case "paused" if session.paused:
-            return await caller.act(m.Unpause(type="unpause"), session.id, body)
-        case "approved" | "paused" | "failed":
-            return await caller.act(m.Retry(type="retry"), session.id, body)
-    return await caller.wait_for_plan(session, body.timeout)
+    status = task_status(session)
+    retry = body.retry and status in ("failed", "paused")  # a failure that comes after the request is not retried
+    return await caller.act(Execute(retry=retry), session.id, body, when_idle=retry or status == "approved")
 
 
 @router.post("/{task_id}/cancel")
@@ -261,4 +255,5 @@ async def delete(task_id: TaskId, user: UserDep, core: CoreDep, gateway: Gateway
     status = plan_status(session)
     await handlers.act(m.DeletePlan(type="delete_plan"), session.id, handlers.Sender(user), core)
     gateway.hub.wake(session.id)
+    await plan_tasks(core, session.id)  # plan_store has recorded the deletion once it answers: lists omit the plan
     return status

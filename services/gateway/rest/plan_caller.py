@@ -14,7 +14,9 @@ from services.gateway.rest.plan_tasks import current_task
 from services.gateway.state import CoreDep, GatewayDep, WaitingUserDep
 from services.gateway.views.execution_plan import execution_plan
 from shared import store_api as api
-from shared.domain.session import SERVICE_OF, Session
+from shared.domain.session import Session
+
+START_SECONDS = 20  # that the start of a plan waits at least for the service at work
 
 
 class Caller:
@@ -23,14 +25,21 @@ class Caller:
     def __init__(self, request: Request, user: WaitingUserDep, core: CoreDep, gateway: GatewayDep) -> None:
         self._request, self.user, self.core, self._gateway = request, user, core, gateway
 
-    async def act(self, message: SessionMessage, session_id: str, body: TaskRequest) -> ExecutionPlan:
-        """Carry the message out, and return the plan once the session is idle. Raises ApiError, CommandRefused."""
+    async def act(
+        self, message: SessionMessage, session_id: str, body: TaskRequest, *, when_idle: bool = False
+    ) -> ExecutionPlan:
+        """Carry the message out, and return the plan once the session is idle. Raises ApiError, CommandRefused.
+
+        With `when_idle`, wait for the service at work first, for example until it has reported a failure.
+        """
         message = message.model_copy(update={"id": body.id})
         quota = self._gateway.quotas.for_user(self.user.id)
         quota.check_may_work(session_id)
         follower = Follower(self._gateway.hub, session_id, self.user, quota)
         try:
             await follower.refresh()
+            if when_idle:
+                await while_connected(self._request, follower.wait_until_idle(0, max(body.timeout, START_SECONDS)))
             result = await handlers.act(message, session_id, handlers.Sender(self.user), self.core, follower.channel)
             if body.timeout:
                 wait = follower.wait_until_idle(result.version, body.timeout)
@@ -43,7 +52,7 @@ class Caller:
 
     async def wait_for_plan(self, session: Session, seconds: float) -> ExecutionPlan:
         """The plan once the session is idle. Raises ApiError(timed_out)."""
-        if not seconds or session.phase not in SERVICE_OF:
+        if not seconds or not session.is_working:
             return await plan_response(session, self.core)
         follower = Follower(self._gateway.hub, session.id, self.user, self._gateway.quotas.for_user(self.user.id))
         try:

@@ -91,4 +91,6 @@ class SkipRequest(TaskRequest):
 
 
 class ExecuteRequest(TaskRequest):
-    """Start a plan that is approved, or resume one that stopped or failed, and wait for the result."""
+    """Start an approved plan, and wait for its result. `retry`: continue one that failed, was stopped or is paused."""
+
+    retry: StrictBool = False

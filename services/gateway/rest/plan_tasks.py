@@ -84,7 +84,7 @@ def tasks_page(session_id: str, tasks: tuple[api.PlanTask, ...], limit: int, off
             description=task.goal,
             status=task.status,
             steps=task.steps,
-            updated_at=task.at,
+            updated_at=task.updated_at or task.at,
         )
         for task in reversed(tasks)
     )

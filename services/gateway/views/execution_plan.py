@@ -13,7 +13,7 @@ from services.gateway.views.sections import poll_view
 from services.gateway.views.summary import summarize
 from shared.domain.plan_approval import is_preapprovable
 from shared.domain.plan_steps import action_id, task_status
-from shared.domain.session import SERVICE_OF, Session
+from shared.domain.session import Session
 from shared.domain.state import Action, Plan
 from shared.store_api import PlanRecord
 
@@ -51,8 +51,8 @@ def execution_plan(session: Session, versions: Sequence[PlanRecord] = (), *, cur
         status=status,
         user_approved=plan is not None and plan.status in APPROVED and not plan.approved_by_setting,
         created_at=min((version.at for version in own_versions), default=None),
-        updated_at=max((version.at for version in own_versions), default=None),
-        working=current and session.phase in SERVICE_OF,
+        updated_at=session.plan_changed_at or max((version.at for version in own_versions), default=None),
+        working=current and session.is_working,
         question=session.question.text if session.question and current else "",
         problem=session.failure.reason if session.failure else "",
         result=session.answer.text,
@@ -117,6 +117,9 @@ def _plan(session: Session) -> Plan | None:
     """The plan of the current task; None while there is none. Raises ApiError(not_found)."""
     if session.workflow != "execution_plan" and not (session.plan and session.plan.task):
         raise ApiError("not_found", f"The session {session.id} has no execution plan.", session_id=session.id)
+    if session.plan is None and session.task and session.phase == "resting":
+        hint = f"Its journal stays: /api/sessions/{session.id}/journal."
+        raise ApiError("not_found", f"The plan {task_id(session)} was deleted.", hint, session_id=session.id)
     return session.plan if session.plan and session.plan.task == session.task else None
 
 
