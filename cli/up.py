@@ -1,13 +1,11 @@
 """`parley up`: starts everything on this machine, supervises it, and stops it together."""
 
 import asyncio
-import importlib
 import os
 import signal
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from cli.console import Console, is_ready_line
@@ -27,6 +25,7 @@ from cli.programs import (
 )
 from cli.readiness import missing_programs, watch
 from cli.supervisor import ProcessSpec, Supervisor
+from shared.bus import provision as bus  # before any thread starts: two threads must not import parts of one package
 from shared.settings import Settings
 
 # Seconds that a service has to finish its work at shutdown; unfinished work is redelivered at the next start.
@@ -79,8 +78,6 @@ async def _run(settings: Settings, console: Console) -> None:
 
 async def _start(settings: Settings, console: Console, *, rehearsal: bool) -> None:
     logs = settings.parley_home / "logs"
-    # The import is slow: meanwhile a binary is found, or a running server answers.
-    bus = asyncio.create_task(asyncio.to_thread(importlib.import_module, "shared.bus.provision"))
 
     def supervisor() -> Supervisor:
         return Supervisor(
@@ -89,12 +86,12 @@ async def _start(settings: Settings, console: Console, *, rehearsal: bool) -> No
 
     # The inner block ends first, so the services stop before the broker.
     async with supervisor() as broker:
-        settings, nats_url_of = await _connect(settings, broker, console, bus)
+        settings, nats_url_of = await _connect(settings, broker, console)
         async with supervisor() as services:
             # They load, which takes longest, while streams are provisioned, and then wait for them.
             specs = program_specs(settings, rehearsal=rehearsal, nats_url_of=nats_url_of)
             children = [services.start(program) for program in specs]
-            await _provision(await bus, settings, console, store=_STORE if "nats" in broker.children else None)
+            await _provision(settings, console, store=_STORE if "nats" in broker.children else None)
             console.say(f"database   {without_secrets(settings.database_url)}")
             console.say(f"model      {_model_description(settings, rehearsal=rehearsal)}")
             console.say(f"services   {', '.join(services.children)}; logs in {logs}")
@@ -118,9 +115,7 @@ def _model_description(settings: Settings, *, rehearsal: bool) -> str:
     return f"{settings.openai_model or 'what is offered'} at {without_secrets(settings.model_url)}"
 
 
-async def _connect(
-    settings: Settings, broker: Supervisor, console: Console, bus: asyncio.Task[ModuleType]
-) -> tuple[Settings, Callable[[str], str]]:
+async def _connect(settings: Settings, broker: Supervisor, console: Console) -> tuple[Settings, Callable[[str], str]]:
     """Wait for the configured NATS server, or start Parley's own. Returns settings with its URL, and a URL per service.
 
     Parley's own server has a user for each service, and one with all rights for the operator.
@@ -130,7 +125,6 @@ async def _connect(
         origin, url_of = "from NATS_URL", lambda _: settings.nats_url
     else:
         binary, origin = await asyncio.to_thread(find_binary)
-        await bus  # `prepare` imports it too: a second thread would see it half loaded
         place = prepare(settings.parley_home)
         broker.start(ProcessSpec("nats", place.command(binary), environment_for("nats")))
         settings, url_of = settings.model_copy(update={"nats_url": place.url}), place.url_of
@@ -146,7 +140,7 @@ async def _connect(
     return settings, url_of
 
 
-async def _provision(bus: ModuleType, settings: Settings, console: Console, *, store: str | None) -> None:
+async def _provision(settings: Settings, console: Console, *, store: str | None) -> None:
     """Provision streams and consumers before any service needs them. Retries until it works.
 
     In Parley's own `store`, a folder of PARLEY_HOME, a damaged consumer is moved aside. Raises CannotStart.

@@ -85,7 +85,7 @@ class Story:
         """The meta of this command: who gives it, when, and the calls that its event accounts for."""
         at, number = self._clock(), self.session.version + 1
         if isinstance(command, UserCommand):
-            return CommandMeta(f"{USER_PREFIX}{user or self.user}", at, f"cmd-{number}")
+            return CommandMeta(f"{USER_PREFIX}{user or self.session.owner or self.user}", at, f"cmd-{number}")
         if isinstance(command, c.Expire | c.Wake | c.RecordLook):
             return CommandMeta(KEEPER, at)
         work = self.session.work

@@ -7,7 +7,7 @@ from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 from parley.events.values import ActionId, Ended, ModelCall, Service, SessionId, Stored
 
 FORMAT = 2  # the newest format that this release reads
-RULES = 1  # the newest rules by which this release folds
+RULES = 2  # the newest rules by which this release folds; 2: users' permissions (shared/domain/permissions.py)
 
 Number = Annotated[int, Field(ge=1)]
 Maker = Service | Literal["plan_store", "gateway"]

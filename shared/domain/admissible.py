@@ -18,6 +18,7 @@ from shared.domain.consequences import with_consequences
 from shared.domain.evolve import evolve
 from shared.domain.expiry import check_expiry
 from shared.domain.flow_paths import OPEN_STATUSES
+from shared.domain.permissions import denial
 from shared.domain.plan_approval import preapproval_problems, starts_by_setting
 from shared.domain.plan_steps import already_done
 from shared.domain.service_event_checks import RELOAD, check_is_own_work, check_is_user
@@ -28,6 +29,8 @@ from shared.domain.workflows import workflow_of_plan, workflow_of_turn
 WRONG_CONSEQUENCES = (
     "its `denied`, `ended` and `begins` are not those that follow from it: complete it, or decide again"
 )
+
+RULES_OF_PERMISSIONS = 2  # the first rules that refuse an event of a user who may not append it
 
 type Decision = facts.PlanApproved | facts.PlanRejected | facts.CodeApproved | facts.CodeRejected
 
@@ -55,7 +58,9 @@ def admissible(session: Session, event: SessionEvent) -> str:
     if _opens_session(event):
         return _check_opening(event)
     check = CHECKS.get(event.type)
-    return check(session, event) if check else ""
+    if check and (wrong := check(session, event)):
+        return wrong
+    return denial(session, event) if max(session.rules, event.rules or 1) >= RULES_OF_PERMISSIONS else ""
 
 
 def _opens_session(event: SessionEvent) -> bool:

@@ -11,8 +11,9 @@ from shared.domain import commands as c
 from shared.domain.admissible import admissible
 from shared.domain.commands import CommandMeta
 from shared.domain.consequences import with_consequences
-from shared.domain.errors import Invalid, Repeated, require
+from shared.domain.errors import Forbidden, Invalid, Repeated, require
 from shared.domain.event_meta import event_id
+from shared.domain.permissions import denial
 from shared.domain.session import Session
 from shared.domain.user_commands import UserCommand, decide_user_command
 from shared.domain.worker_commands import WorkerCommand, decide_worker_command
@@ -46,9 +47,12 @@ def decide_without_consequences(session: Session, command: AnyCommand, meta: Com
     begins = session.version > 0 or isinstance(command, (c.Say, c.Fork, c.BeginFor))
     require(begins, "There is no such session yet: begin it with a user_message.")
     try:
-        return _by_newest_rules(session, _event(session, command, meta))
+        event = _by_newest_rules(session, _event(session, command, meta))
     except ValidationError as error:
         raise Invalid(problem_sentences(error.errors(), whole="command")) from error
+    if wrong := denial(session, event):
+        raise Forbidden(f"{wrong}. Fork it to continue on your own.")
+    return event
 
 
 def _event(session: Session, command: AnyCommand, meta: CommandMeta) -> SessionEvent:
@@ -59,12 +63,13 @@ def _event(session: Session, command: AnyCommand, meta: CommandMeta) -> SessionE
 
 
 def _by_newest_rules(session: Session, event: SessionEvent) -> SessionEvent:
-    """The event, which moves a session at rest to this release's rules.
+    """The event, which moves a session at rest to this release's rules, and one whose first event names none.
 
     Work that began under older rules ends under them.
     """
     rests = session.phase == "resting" and session.resume_phase is None
-    if rests and session.rules < envelope.RULES:
+    begins = session.version == 1 and session.rules == 1  # by a program that names no rules
+    if (rests or begins) and session.rules < envelope.RULES:
         return event.model_copy(update={"rules": envelope.RULES})
     return event
 

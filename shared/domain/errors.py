@@ -1,6 +1,7 @@
 """Why a command is refused. A refused command changes nothing; the message tells the caller what to do.
 
 CommandRefused
+├── Forbidden      the user has no such right in this session
 ├── OutOfTurn      not now: the session is in another phase, or the work belongs to another worker
 ├── Stale          the command names a version or content that is no longer the newest
 ├── AlreadyDone    the requested effect exists already, for example from a second browser tab
@@ -15,6 +16,10 @@ class CommandRefused(Exception):
     """Base of every refusal. `code` is what clients see in an `error` message."""
 
     code = "refused"
+
+
+class Forbidden(CommandRefused):
+    code = "forbidden"
 
 
 class OutOfTurn(CommandRefused):

@@ -110,7 +110,7 @@ async def test_a_plan_is_generated_read_approved_and_returns_its_result(settings
             (step["tool"], "finished", data["decisions"][0]["by"]) for step in completed["steps"]
         ]
         assert data["calls"][2]["result"]["status"] == "cancelled"
-        assert data["execution_plan"] == json.loads(json.dumps(completed | {"created_at": None, "updated_at": None}))
+        assert data["execution_plan"] == json.loads(json.dumps(completed | {"created_at": None}))
 
 
 async def test_a_users_own_plan_is_stored_changed_cancelled_and_deleted(settings: Settings, bus: Bus) -> None:

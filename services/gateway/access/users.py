@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from services.gateway.api_errors import ApiError
+from shared.domain.permissions import Part, part_of
 from shared.domain.session import Session
 
 
@@ -17,13 +18,12 @@ class User(NamedTuple):
         """The owner to filter lists by; None: all sessions."""
         return None if self.is_operator else self.id
 
+    def part_in(self, session: Session) -> Part | None:
+        """Their part in the session; None if they may not see it."""
+        return part_of(session, self.id, is_operator=self.is_operator)
+
 
 LOCAL_USER = User("local", is_operator=True)
-
-
-def can_read(user: User, session: Session) -> bool:
-    """Whether the session is theirs, is shared with them, or has no events yet."""
-    return _is_own(user, session) or user.id in session.shared_with
 
 
 def session_not_found(session_id: str) -> ApiError:
@@ -33,25 +33,13 @@ def session_not_found(session_id: str) -> ApiError:
 
 
 def check_can_read(user: User, session: Session) -> None:
-    """Raises ApiError(not_found) unless `can_read`."""
-    if not can_read(user, session):
+    """Raises ApiError(not_found) unless the user has a part in the session."""
+    if user.part_in(session) is None:
         raise session_not_found(session.id)
 
 
-def can_write(user: User, session: Session) -> bool:
-    """Whether they may act in the session: it is theirs, has no events yet, or they are an approver in it.
-
-    Permission to act includes approving, so an editor may only read.
-    """
-    return _is_own(user, session) or session.shared_with.get(user.id) == "approver"
-
-
 def check_can_write(user: User, session: Session) -> None:
-    """Raises ApiError (not_found, forbidden) unless `can_write`."""
+    """Raises ApiError (not_found, forbidden) for a user who may do nothing but read. `decide` checks each command."""
     check_can_read(user, session)
-    if not can_write(user, session):
+    if user.part_in(session) == "viewer":
         raise ApiError("forbidden", "You may only read this session.", "Fork it to continue from it.")
-
-
-def _is_own(user: User, session: Session) -> bool:
-    return user.is_operator or session.version == 0 or session.owner == user.id

@@ -1,6 +1,6 @@
 """A client's subscription to a session: every event once and in order, first from history, then live."""
 
-from services.gateway.access.users import User, can_read
+from services.gateway.access.users import User
 from services.gateway.live.audience import Audience, EventMessages, Protocol
 from services.gateway.live.hub import SessionChannel
 from services.gateway.live.send_queue import OutgoingMessage, SendQueue
@@ -51,7 +51,7 @@ class ChannelSubscription:
         self._receive(body)
 
     def _receive(self, item: EventMessages | bytes) -> None:
-        if self.channel.session and not can_read(self._user, self.channel.session):
+        if self.channel.session and self._user.part_in(self.channel.session) is None:
             return
         if self._live:
             self._send(item)

@@ -77,7 +77,8 @@ async def begin(body: NewSession, user: UserDep, core: CoreDep, gateway: Gateway
 async def session_snapshot(session_id: SessionId, user: UserDep, core: CoreDep, gateway: GatewayDep) -> Snapshot:
     """The session's snapshot, with the draft that is being written."""
     session = await readable_session(core, session_id, user)
-    return messages.snapshot(session, await gateway.hub.draft(session_id) if session.work else None)
+    draft = await gateway.hub.draft(session_id) if session.work else None
+    return messages.snapshot(session, draft, part=user.part_in(session))
 
 
 @router.delete("/sessions/{session_id}")

@@ -9,37 +9,27 @@ from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide_without_consequences
 from shared.domain.errors import CommandRefused
 from shared.domain.flow_paths import OPEN_STATUSES, started
+from shared.domain.permissions import Part, may
 from shared.domain.session import SERVICE_OF, Session, undecided_actions
 from shared.domain.state import Plan
 
-_PROBE_META = CommandMeta(actor=f"{USER_PREFIX}?", at=datetime(2000, 1, 1, tzinfo=UTC))
+_PROBE_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 _DIFFERENT_TEXT = "\n\N{REPLACEMENT CHARACTER}"  # differs from any text in review
 
 
-def allowed_messages(session: Session) -> tuple[str, ...]:
-    """The types of messages that would be carried out now, for buttons and menus."""
+def allowed_messages(session: Session, part: Part | None = "owner") -> tuple[str, ...]:
+    """The types of messages that would be carried out now for a user with this part, for buttons and menus."""
     probes = {kind: command for kind, command in _probes(session).items() if command is not None}
-    return (
-        "user_message",
-        *(kind for kind, command in probes.items() if _is_allowed(session, command)),
-        *_allowed_without_probe(session),
-    )
+    forks = ("fork",) if session.version and session.work is None else ()
+    return (*(kind for kind, command in probes.items() if _is_allowed(session, command, part)), *forks)
 
 
-def _is_allowed(session: Session, command: AnyCommand) -> bool:
+def _is_allowed(session: Session, command: AnyCommand, part: Part | None = "owner") -> bool:
+    meta = CommandMeta(actor=f"{USER_PREFIX}{session.owner}", at=_PROBE_TIME)
     try:
-        decide_without_consequences(session, command, _PROBE_META)
+        return may(part, decide_without_consequences(session, command, meta))
     except CommandRefused:
         return False
-    return True
-
-
-def _allowed_without_probe(session: Session) -> tuple[str, ...]:
-    takes_feedback = session.is_awaiting_user or session.phase in SERVICE_OF
-    return (
-        *(("feedback",) if takes_feedback else ()),
-        *(("fork",) if session.version and session.work is None else ()),
-    )
 
 
 def _last_started_id(session: Session) -> str:
@@ -80,13 +70,16 @@ def _probes(session: Session) -> dict[str, AnyCommand | None]:
     item = code if code and code.status == "review" else plan
     version = session.version if waiting or item is None else item.version
     asked_options = session.question.options if session.question else ()
+    reply = asked_options[0].label if asked_options else "x"
+    takes_feedback = session.is_awaiting_user or session.phase in SERVICE_OF
     spec = ActionSpec(id="probe", tool="probe")
     return {
+        "user_message": c.Say(text=reply),
         "approval": c.Approve(version=version, hash=item.hash if item and not waiting else None, action_id=asked),
         "replan": c.Reject(replan=True),
         "edit": c.EditPlan(base=plan.version, steps=_reworded(plan)) if plan else None,
         "edit_code": c.EditCode(base=code.version, code=f"x = 1 {_DIFFERENT_TEXT}") if code else None,
-        "answer": c.Answer(text=asked_options[0].label if asked_options else "x"),
+        "answer": c.Answer(text=reply),
         "continue": c.Continue(),
         "run": c.Run(),
         "complete": c.Complete(),
@@ -105,4 +98,5 @@ def _probes(session: Session) -> dict[str, AnyCommand | None]:
         "save_to_library": c.Judge(accepted=True, saved=True),
         "remember": c.Remember(tool="x", policy="writes"),
         "raise_budget": c.RaiseBudget(tokens=1) if session.is_over_budget else None,
+        "feedback": c.Say(text=reply, feedback=True) if takes_feedback else None,
     }

@@ -7,6 +7,7 @@ from services.gateway.views import input_sections
 from services.gateway.views.allowed_messages import allowed_messages
 from services.gateway.views.entries import entries
 from services.gateway.views.sections import changed_sections, full_view
+from shared.domain.permissions import Part
 from shared.domain.session import Session
 
 # Events that contain what was being drafted, or that end the drafting.
@@ -28,21 +29,22 @@ DRAFT_ENDING_EVENTS = (
     | facts.SessionStopped
     | facts.SessionFailed
 )
-READER_MESSAGES = ("fork",)  # allowed to users who may only read
 
 
-def snapshot(session: Session, draft: v1.Delta | None = None, *, writes: bool = True) -> v.ScreenSnapshot:
-    """The snapshot. `writes`: the client may act in this session."""
+def snapshot(session: Session, draft: v1.Delta | None = None, *, part: Part | None = "owner") -> v.ScreenSnapshot:
+    """The snapshot for a user with this part in the session."""
     return v.ScreenSnapshot(
         session_id=session.id,
         version=session.version,
         view=full_view(session),
-        can=allowed_for(session, writes=writes),
+        can=allowed_for(session, part),
         draft=delta(draft) if draft and session.work else None,
     )
 
 
-def event_message(before: Session, event: SessionEvent, after: Session, *, writes: bool = True) -> v.ScreenEvent:
+def event_message(
+    before: Session, event: SessionEvent, after: Session, *, part: Part | None = "owner"
+) -> v.ScreenEvent:
     """An event, for clients that have every earlier event."""
     return v.ScreenEvent(
         session_id=after.id,
@@ -50,7 +52,7 @@ def event_message(before: Session, event: SessionEvent, after: Session, *, write
         event=event,
         entries=entries(event),
         changed=changed_sections(before, after),
-        can=allowed_for(after, writes=writes),
+        can=allowed_for(after, part),
         ends_draft=isinstance(event, DRAFT_ENDING_EVENTS),
     )
 
@@ -62,14 +64,13 @@ def history_message(event: SessionEvent) -> v.ScreenEvent:
     )
 
 
-def allowed_for(session: Session, *, writes: bool) -> tuple[str, ...]:
+def allowed_for(session: Session, part: Part | None = "owner") -> tuple[str, ...]:
     """The client messages that this client can usefully send now.
 
     `stop` is left out during a review: nothing runs, and the plan or code can be discarded.
     """
     reviewed = session.work is None and (input_sections.review(session) or input_sections.feedback(session))
-    allowed = tuple(kind for kind in allowed_messages(session) if not (reviewed and kind == "stop"))
-    return allowed if writes else tuple(kind for kind in allowed if kind in READER_MESSAGES)
+    return tuple(kind for kind in allowed_messages(session, part) if not (reviewed and kind == "stop"))
 
 
 def delta(draft: v1.Delta) -> v.ScreenDelta:

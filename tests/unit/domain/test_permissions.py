@@ -1,0 +1,128 @@
+"""Who may do what to a session: by a command, and by an event that another program appends to the log."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from parley.events.values import Role, SessionSettings, Step
+from shared.domain import commands as c
+from shared.domain.actors import OPERATOR
+from shared.domain.admissible import admissible, admit
+from shared.domain.consequences import complete
+from shared.domain.decide import AnyCommand, decide
+from shared.domain.errors import Forbidden
+from shared.domain.permissions import RANKS, Part, may
+from shared.domain.session import Session
+from shared.story import StoryLine
+from tests.unit.domain.spec import (
+    ASKED,
+    RUN_CODE,
+    TO_CODE,
+    TO_DONE,
+    TO_PLAN,
+    act,
+    approve,
+    command_meta,
+    edit,
+    edit_code,
+    given,
+    reject,
+    request,
+    say,
+    turn,
+)
+
+type Asked = AnyCommand | Callable[[Session], AnyCommand]
+
+ACTION = (request("agentflow"), turn(act("1.1", effect="write")))
+SHARES: tuple[StoryLine, ...] = tuple(c.Share(user=f"{role}1", role=role) for role in ("viewer", "editor", "approver"))
+LEAST: list[tuple[str, tuple[StoryLine, ...], Asked, Part]] = [
+    ("message", TO_PLAN, say("make it faster"), "editor"),
+    ("feedback", TO_PLAN, c.Say(text="shorter", feedback=True), "editor"),
+    ("message with settings", TO_DONE, c.Say(text="x", settings=SessionSettings(approval="never")), "approver"),
+    ("edit of the plan", TO_PLAN, edit("one"), "editor"),
+    ("edit of the code", TO_CODE, edit_code("x = 1"), "editor"),
+    ("stop", TO_PLAN, c.Stop(), "editor"),
+    ("pause", TO_PLAN, c.Pause(), "editor"),
+    ("rename", TO_PLAN, c.Rename(title="x"), "editor"),
+    ("next", TO_DONE, c.Continue(), "editor"),
+    ("approval of the plan", TO_PLAN, approve, "approver"),
+    ("rejection of the plan", TO_PLAN, reject, "approver"),
+    ("approval of the code", TO_CODE, approve, "approver"),
+    ("rejection of the code", TO_CODE, reject, "approver"),
+    ("approval of a call", ACTION, c.Approve(version=9, action_id="1.1"), "approver"),
+    ("refusal of a call", ACTION, c.Reject(action_id="1.1"), "approver"),
+    ("skip", ACTION, c.Skip(action_id="1.1"), "approver"),
+    ("answer", ASKED, c.Answer(text="yes"), "approver"),
+    ("run", TO_DONE, RUN_CODE[0], "approver"),
+    ("budget", TO_PLAN, c.RaiseBudget(tokens=1), "approver"),
+    ("policy", ACTION, c.Remember(tool="x", policy="never"), "approver"),
+    ("resume", (*TO_PLAN, c.Pause()), c.Resume(), "approver"),
+    ("retry", (*TO_PLAN, c.Stop()), c.Retry(), "approver"),
+    ("completion", TO_DONE, c.Complete(), "approver"),
+    ("cancellation", TO_PLAN, c.CancelPlan(), "approver"),
+    ("deletion", TO_PLAN, c.DeletePlan(), "approver"),
+    ("workflow", TO_DONE, c.ChooseWorkflow(workflow="flow"), "approver"),
+    ("sharing", TO_PLAN, c.Share(user="eve", role="approver"), "owner"),
+]
+
+
+def users() -> Iterator[tuple[str, Part | None]]:
+    yield from (("ann", "owner"), ("mallory", None), ("", None), ("user:ann", None), ("ANN", None))
+    yield from ((f"{role}1", role) for role in RANKS[:-1])
+
+
+@pytest.mark.parametrize(("lines", "command", "least"), [row[1:] for row in LEAST], ids=[row[0] for row in LEAST])
+def test_a_user_does_what_their_part_allows(lines: tuple[StoryLine, ...], command: Asked, least: Part) -> None:
+    session = given(*lines, *SHARES).session
+    asked = command(session) if callable(command) else command
+    event = decide(session, asked, command_meta(session, asked))
+    assert admissible(session, event) == ""
+    for user, part in users():
+        actor = f"user:{user}"
+        forged = complete(session, event.model_copy(update={"actor": actor}))
+        if part is not None and RANKS.index(part) >= RANKS.index(least):
+            assert decide(session, asked, command_meta(session, asked, actor)).actor == actor
+            assert admit(session, forged)[1] == ""
+        else:
+            with pytest.raises(Forbidden, match="of this session, and this takes"):
+                decide(session, asked, command_meta(session, asked, actor))
+            after, why = admit(session, forged)
+            assert (after, bool(why)) == (session, True)
+            assert may(part, event) is False
+
+
+def test_a_role_that_was_taken_away_counts_no_more() -> None:
+    shared = given(*TO_PLAN, c.Share(user="bob", role="approver")).session
+    withdrawn = given(*TO_PLAN, c.Share(user="bob", role="approver"), c.Share(user="bob", role=None)).session
+    roles: list[tuple[Session, Role | None]] = [(shared, "approver"), (withdrawn, None)]
+    for session, role in roles:
+        event = decide(session, approve(session), command_meta(session, approve(session)))
+        assert (admissible(session, event.model_copy(update={"actor": "user:bob"})) == "") is (role is not None)
+
+
+def test_the_operator_acts_in_every_session_unless_it_is_shared_otherwise() -> None:
+    session = given(*TO_PLAN).session
+    assert decide(session, approve(session), command_meta(session, approve(session), OPERATOR)).actor == OPERATOR
+    viewed = given(*TO_PLAN, c.Share(user="local", role="viewer")).session
+    with pytest.raises(Forbidden, match="local is only a viewer"):
+        decide(viewed, approve(viewed), command_meta(viewed, approve(viewed), OPERATOR))
+
+
+def test_a_session_of_older_rules_keeps_the_events_of_every_user() -> None:
+    """Its readers have folded them. From its next rest on, the newer rules hold."""
+    session = given(*TO_PLAN).session
+    event = decide(session, approve(session), command_meta(session, approve(session)))
+    older = Session(**{**vars(session), "rules": 1})
+    forged = event.model_copy(update={"actor": "user:mallory"})
+    assert admit(older, forged)[1] == ""
+    assert "mallory is no user of this session" in admit(session, forged)[1]
+    assert "mallory is no user" in admit(older, forged.model_copy(update={"rules": 2}))[1]
+    with pytest.raises(Forbidden):
+        decide(older, approve(older), command_meta(older, approve(older), "user:mallory"))
+
+
+def test_a_session_whose_first_event_names_no_rules_gets_them_with_its_second() -> None:
+    begun = Session(**{**vars(given(say()).session), "rules": 1})
+    drafted = given(begin=begun).when(c.DraftPlan(goal="g", steps=(Step(text="one"),))).then_event()
+    assert drafted.rules == 2
