@@ -13,7 +13,7 @@ from pydantic import JsonValue, ValidationError
 
 from parley.events.values import ActionSpec, Waiting
 from parley.protocol.tools import ToolSpec, past_calls
-from services.executor.poll_requests import CannotPoll, polled_tool, polling_of
+from services.executor.poll_requests import CannotPoll, poll_rule, polled_tool, polling_of
 from services.executor.result_limits import parse_json_text
 from services.executor.step_executors import StepExecutors
 from services.executor.tool_calls import call_with_timeout
@@ -80,8 +80,10 @@ class StepGuide:
             return c.ChangeTurn(actions=refused)
         if question := next((command for command in commands.values() if isinstance(command, c.Ask)), None):
             return question
-        waiting = tuple(command for command in commands.values() if isinstance(command, Waiting))
-        return c.Wait(actions=waiting) if waiting else None
+        begun = [command for command in commands.values() if isinstance(command, c.Wait)]
+        waiting = tuple(waiting for command in begun for waiting in command.actions)
+        rules = {step: rule for command in begun for step, rule in command.rules.items()}
+        return c.Wait(actions=waiting, rules=rules) if waiting else None
 
     def _outdated(self, session: Session) -> tuple[ActionSpec, ...]:
         """Upcoming steps whose tool has changed or is gone, denied: the plan does not continue past them."""
@@ -94,7 +96,7 @@ class StepGuide:
                 denied.append(_denied(spec, why))
         return tuple(denied)
 
-    async def _wait_command(self, context: WorkContext, action: Action) -> c.Ask | Waiting | str:
+    async def _wait_command(self, context: WorkContext, action: Action) -> c.Ask | c.Wait | str:
         """What this step asks or waits for, as its tool says; or the reason why it can do neither."""
         spec = action.spec
         if spec.waits_for == "condition":
@@ -111,19 +113,22 @@ class StepGuide:
             if spec.waits_for == "time":
                 waiting = Waiting.model_validate({"action_id": spec.id, "until": result.value})
                 longest = datetime.now(UTC) + MAX_WAIT
-                return waiting if waiting.until < longest else f"It would wait longer than {MAX_WAIT.days} days."
+                too_long = f"It would wait longer than {MAX_WAIT.days} days."
+                return c.Wait(actions=(waiting,)) if waiting.until < longest else too_long
             return c.Ask.model_validate({**_fields(result.value), "about": "action", "action_id": spec.id})
         except ValidationError as error:
             return f"{spec.tool} does not say what is waited for: {error.errors()[0]['msg']}"
 
-    async def _poll_wait(self, session: Session, action: Action) -> Waiting | str:
+    async def _poll_wait(self, session: Session, action: Action) -> c.Wait | str:
         try:
             polling = await polling_of(self._registry, session, action)
-            polled_tool(self._registry, session, polling)
+            polled = polled_tool(self._registry, session, polling)
         except CannotPoll as error:
             return str(error)
         until = datetime.now(UTC) + timedelta(seconds=polling.at_most)
-        return Waiting(action_id=action.spec.id, until=until, every=polling.every)
+        rule, step = poll_rule(self._registry, session, action, polled), action.spec.id
+        waiting = Waiting(action_id=step, until=until, every=polling.every)
+        return c.Wait(actions=(waiting,), rules={step: rule} if rule else {})
 
     async def _prepare(self, session: Session, spec: ActionSpec) -> tuple[ActionSpec, ...]:
         """The action with its references resolved, once for each item of its list, or denied."""

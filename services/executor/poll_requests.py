@@ -1,7 +1,7 @@
 """Polling steps: call the polled tool once and evaluate the step's condition on its result.
 
 The plan store requests each poll. Tool and arguments come from the session alone. The registry is checked each time: a
-tool that no longer only reads, or that is denied by now, is not called.
+tool that no longer only reads, that is denied by now, or whose calls ask by now without an approval, is not called.
 """
 
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pydantic import JsonValue, ValidationError
 from pydantic_core import to_json
 
+from parley.events.values import ToolRule
 from parley.polling import MAX_VALUE, Polling, holds
 from parley.protocol.tools import LookNow, LookResult, past_calls
 from services.executor.result_limits import parse_json_text
@@ -19,6 +20,7 @@ from shared.domain.batches import find_action
 from shared.domain.errors import CommandRefused
 from shared.domain.memory import action_history
 from shared.domain.plan_steps import step_of
+from shared.domain.policy import strictest, stricter_ruling
 from shared.domain.polling import polls_by_action as polls
 from shared.domain.session import Session
 from shared.domain.state import Action
@@ -65,6 +67,13 @@ def polled_tool(registry: Registry, session: Session, polling: Polling) -> Regis
     return tool
 
 
+def poll_rule(registry: Registry, session: Session, action: Action, polled: RegisteredTool) -> ToolRule | None:
+    """The rule for the polls of this step: that of its own tool, with the stricter policy of both tools."""
+    own = registry.find(action.spec.tool)
+    rule = own.rule(session) if own else None
+    return rule.model_copy(update={"policy": strictest(rule.policy, polled.policy(session))}) if rule else None
+
+
 class LookRequests:
     """Answers TOOLS_LOOK."""
 
@@ -92,6 +101,8 @@ class LookRequests:
             raise CannotPoll(f"{ask.action_id} does not poll now.")
         polling = await polling_of(self._registry, session, action)
         tool = polled_tool(self._registry, session, polling)
+        if stricter_ruling(session, action, poll_rule(self._registry, session, action, tool)):
+            raise CannotPoll(f"{polling.tool} asks before each call by now: stop the plan and retry it to be asked.")
         value = await _read(tool, session, action, polling.arguments)
         return LookResult(value=value, met=holds(polling.condition, value))
 

@@ -19,6 +19,7 @@ from shared.domain import commands as c
 from shared.domain.batches import find_action
 from shared.domain.errors import Invalid, OutOfTurn
 from shared.domain.plan_steps import task_status
+from shared.domain.policy import asked_tool
 from shared.domain.session import SERVICE_OF, Session, before_remark, review_target, undecided_actions
 from shared.domain.state_names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_RUN
 from shared.domain.user_commands import UserCommand
@@ -226,7 +227,7 @@ def _tool_to_remember(message: m.Approval, session: Session) -> str:
     action = find_action(session, message.action_id) if message.action_id else waiting[0] if len(waiting) == 1 else None
     if action is None:
         raise Invalid("`remember` goes with the approval of an action: name it with action_id.")
-    return action.spec.tool
+    return asked_tool(action.spec)
 
 
 def _feedback(message: m.Feedback, session: Session) -> c.Say:

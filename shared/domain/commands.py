@@ -253,9 +253,13 @@ class Ask(Command):
 
 
 class Wait(Command):
-    """Steps begin to wait for a time, or to poll, before other actions of the batch start. Sent by the executor."""
+    """Steps begin to wait for a time, or to poll, before other actions of the batch start. Sent by the executor.
+
+    `rules` are those of the steps that poll, by action id: the stricter of the step's own tool and the polled one.
+    """
 
     actions: tuple[Waiting, ...]
+    rules: dict[str, ToolRule] = Field(default_factory=dict)
 
 
 class PlanTurn(Command):

@@ -12,9 +12,9 @@ def is_covered(session: Session, step: Step, spec: ActionSpec) -> bool:
     """Whether the approval of the plan covers this call of the step, so that the user is not asked again.
 
     The user's approval covers any read, a change whose arguments the plan shows in full, and a change that was
-    preapproved with any values of its references. An approval by the session's settings covers no call: each call asks
-    by its own policy. The user is not asked about a call with references before their values are known, nor about a
-    step for each item of a list before the list is known.
+    preapproved with any values of its references. An approval by the session's settings covers no call, a polled one
+    included: each asks by its own policy. The user is not asked about a call with references before their values are
+    known, nor about a step for each item of a list before the list is known.
     """
     plan = session.plan
     if plan is None or plan.status not in ("approved", "executing"):
@@ -27,7 +27,7 @@ def is_covered(session: Session, step: Step, spec: ActionSpec) -> bool:
         return False  # the tool does more than the plan showed
     as_planned = spec.arguments == (step.arguments or {}) and not is_item(spec.id)
     if plan.approved_by_setting:
-        return spec.waits_for is not None or (as_planned and has_references(step))
+        return spec.waits_for in ("person", "time") or (as_planned and has_references(step))
     return spec.effect == "read" or as_planned or (step.id in plan.preapproved and is_preapprovable(step))
 
 

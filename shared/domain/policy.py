@@ -13,6 +13,7 @@ REASONS = {
     "irreversible": "it changes something and cannot be undone",
 }
 STRENGTH: dict[Effect, int] = {"read": 0, "write": 1, "irreversible": 2}
+STRICTNESS: tuple[ToolPolicy | None, ...] = ("never", "writes", None, "always", "deny")  # of reads; None: the session's
 EFFECT_WORDS: dict[Effect, str] = {"read": "only reads", "write": "can be undone", "irreversible": "cannot be undone"}
 
 
@@ -87,10 +88,26 @@ def describe_rulings(specs: tuple[ActionSpec, ...]) -> str:
 
 
 def policy_of(session: Session, spec: ActionSpec) -> ToolPolicy:
-    """The policy for a call: denied by the tool's configuration, else the user's choice, else the defaults."""
+    """The policy for a call: denied by the tool's configuration, else the user's choice, else the defaults.
+
+    For a step that polls it is the stricter of its own and that of the tool that it calls.
+    """
     if spec.policy == "deny":
         return "deny"
-    return session.policies.get(spec.tool) or spec.policy or session.settings.approval
+    default = spec.policy or session.settings.approval
+    tools = {spec.tool, asked_tool(spec)}
+    return max((session.policies.get(name) or default for name in tools), key=STRICTNESS.index)
+
+
+def asked_tool(spec: ActionSpec) -> str:
+    """The tool whose calls the user is asked about: of a step that polls, the one that it calls."""
+    polled = spec.arguments.get("tool") if spec.waits_for == "condition" else None
+    return polled if isinstance(polled, str) else spec.tool
+
+
+def strictest(*policies: ToolPolicy | None) -> ToolPolicy | None:
+    """The strictest of these policies for a read. None stands for the session's own."""
+    return max(policies, key=STRICTNESS.index)
 
 
 def _previous_outcome(session: Session, spec: ActionSpec, step: Step | None) -> ActionStatus | None:

@@ -1,9 +1,10 @@
 """Decides workers' commands: a service may report on its current work, and the outcomes of what it started."""
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from parley.events import SessionEvent, facts
-from parley.events.values import ActionAttempt, ActionSpec, Option, content_hash
+from parley.events.values import ActionAttempt, ActionSpec, Option, ToolRule, content_hash
 from shared.domain import commands as c
 from shared.domain import flow_paths, outcome_commands, plan_commands, polling, waiting_steps
 from shared.domain.batches import actions_to_start, next_batch, running_actions
@@ -15,7 +16,7 @@ from shared.domain.for_each import MAX_OPEN_ACTIONS, check_expanded
 from shared.domain.plan_steps import GATHER, is_unresolved, step_of
 from shared.domain.policy import describe_rulings, stricter_ruling, with_ruling
 from shared.domain.session import Phase, Session
-from shared.domain.state import Turn
+from shared.domain.state import Action, Turn
 from shared.domain.turn_commands import plan_turn, verify_turn
 from shared.domain.wording import BUDGET_OPTIONS
 
@@ -48,6 +49,7 @@ WorkerCommand = (
 # The fields of a step's action that the executor may change before it starts; arguments only to resolve references.
 _RULING: dict[str, object] = {"decision": "proceed", "decision_reason": "", "approval_reason": None}
 _RESOLVES = _RULING | {"arguments": {}}
+type Rules = Sequence[tuple[Action, ToolRule | None]]
 ASKING_PHASES: dict[str, tuple[Phase, ...]] = {"request": ("planning", "coding"), "action": ("executing",)}
 
 
@@ -115,7 +117,7 @@ def decide_worker_command(session: Session, command: WorkerCommand, meta: Comman
             return _change_turn(session, command, meta)
         case c.Wait():
             _require_own_work(session, meta, "executing")
-            return waiting_steps.wait(session, command, meta)
+            return _wait(session, command, meta)
         case c.Start():
             return _start(session, command, meta)
         case c.VerifyTurn():
@@ -237,18 +239,33 @@ def _ask(session: Session, command: c.Ask, meta: CommandMeta) -> SessionEvent:
     )
 
 
+def _wait(session: Session, command: c.Wait, meta: CommandMeta) -> SessionEvent:
+    """The steps wait, unless the current rules of what they poll lead to a stricter ruling."""
+    event, named = waiting_steps.wait(session, command, meta), {waiting.action_id for waiting in command.actions}
+    batch = (action for action in next_batch(session.turn) if action.spec.id in named)
+    rules = [(action, command.rules.get(action.spec.id)) for action in batch]
+    return _restricted(session, rules, meta) or event
+
+
+def _restricted(session: Session, rules: Rules, meta: CommandMeta) -> SessionEvent | None:
+    """The turn with the actions that these rules treat more strictly than planned; None if there are none."""
+    stricter = tuple(spec for action, rule in rules if (spec := stricter_ruling(session, action, rule)))
+    if not stricter or session.turn is None:
+        return None
+    ruled_again = {spec.id: spec for spec in stricter}
+    actions = (a for a in session.turn.actions if a.status in flow_paths.OPEN_STATUSES or a.spec.id in ruled_again)
+    specs = tuple(ruled_again.get(action.spec.id, action.spec) for action in actions)
+    return _turn_changed(session, session.turn, specs, describe_rulings(stricter), meta)
+
+
 def _start(session: Session, command: c.Start, meta: CommandMeta) -> SessionEvent:
     """Starts the batch, unless its tools' effects or current policies lead to a stricter ruling."""
     _require_own_work(session, meta, "executing")
     batch = actions_to_start(session)
     quiet = (action for action in running_actions(session) if action.status == "running")
-    ruled_now = (stricter_ruling(session, action, command.tools.get(action.spec.tool)) for action in (*quiet, *batch))
-    stricter_specs = tuple(spec for spec in ruled_now if spec)
-    if stricter_specs and session.turn:
-        ruled_again = {spec.id: spec for spec in stricter_specs}
-        actions = (a for a in session.turn.actions if a.status in flow_paths.OPEN_STATUSES or a.spec.id in ruled_again)
-        specs = tuple(ruled_again.get(action.spec.id, action.spec) for action in actions)
-        return _turn_changed(session, session.turn, specs, describe_rulings(stricter_specs), meta)
+    rules = [(action, command.tools.get(action.spec.tool)) for action in (*quiet, *batch)]
+    if restricted := _restricted(session, rules, meta):
+        return restricted
     if blocked := [action.spec.id for action in batch if is_unresolved(session, action.spec)]:
         raise OutOfTurn(f"{', '.join(blocked)} cannot start before the values of its references are known.")
     if waits := [action.spec.id for action in batch if action.spec.waits_for]:

@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from parley.events.values import Check, Step
-from parley.protocol.tools import ToolSpec
 from shared.domain.plan_steps import step_label, unused_id
 from shared.domain.plan_validation import plan_problems
-from shared.plan_checks.calls import argument_problems, tool_problems
+from shared.domain.policy import strictest
+from shared.plan_checks.calls import argument_problems, polled_call, tool_problems
 from shared.plan_checks.outputs import Tools, reference_findings
 
 CheckName = Literal["steps", "tools", "arguments", "references", "changes", "descriptions"]
@@ -39,7 +39,7 @@ def check_plan(steps: Sequence[Step], tools: Tools, *, allowed: Collection[str] 
 
     `allowed`: the tools that the plan may use; empty: all.
     """
-    complete = tuple(with_tool(step, tools.get(step.tool or "")) for step in steps)
+    complete = tuple(_with_tools(step, tools) for step in steps)
     results = tuple(findings(complete, tools, allowed))
     return CheckedPlan(complete, tuple(finding.text for finding in results if finding.blocks), _checks(results))
 
@@ -49,10 +49,16 @@ def step_problems(steps: Sequence[Step], tools: Tools) -> tuple[str, ...]:
     return check_plan(steps, tools).problems
 
 
-def with_tool(step: Step, spec: ToolSpec | None) -> Step:
-    """The step with what a plan records of its tool, which overrides what the step says."""
+def _with_tools(step: Step, tools: Tools) -> Step:
+    """The step with what a plan records of its tool, which overrides what the step says.
+
+    A step that polls has the stricter policy of its own tool and the one that it calls.
+    """
+    spec = tools.get(step.tool or "")
     of_tool = {name: getattr(spec, name, None) for name in ("effect", "policy", "waits_for", "fingerprint")}
-    return step.model_copy(update=of_tool)
+    step = step.model_copy(update=of_tool)
+    polled = tools.get(call.tool or "") if (call := polled_call(step)) else None
+    return step.model_copy(update={"policy": strictest(step.policy, polled.policy)}) if polled else step
 
 
 def with_ids(steps: Sequence[Step], before: Sequence[Step] = ()) -> tuple[Step, ...]:
