@@ -111,7 +111,7 @@ class Tool[A: BaseModel]:
     it before a plan is approved; without it, a wrong reference fails when the plan runs.
     A field of `arguments` declares with `json_schema_extra={"x-kind": …}` that it is more than data: "sql" and "code"
     run as written, a "url" determines the host, and a plan may not insert a step's output there. "text" is always data,
-    whatever the field's name.
+    whatever the field's name and those of the fields within it.
     `preview` returns what a call would change if it were made now.
     `check` returns why a call is forbidden after the session's earlier calls of this pack. Each reason is a sentence
     that says what to do instead. The planner returns such a call to the model; if it runs nevertheless, its outcome

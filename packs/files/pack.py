@@ -48,7 +48,11 @@ class WriteFile(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: Name
-    text: Annotated[str, BeforeValidator(_text), Field(description="All that the file is to hold.")]
+    text: Annotated[
+        str,
+        BeforeValidator(_text, json_schema_input_type=JsonValue),
+        Field(description="All that the file is to hold: text, or another value, which becomes JSON."),
+    ]
     append: Annotated[bool, Field(description="Keep what the file holds, and put the text behind it.")] = False
 
 

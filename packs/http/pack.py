@@ -50,7 +50,10 @@ class SendRequest(BaseModel):
 
     url: Url
     method: Literal["POST", "PUT", "PATCH", "DELETE"]
-    body: Annotated[JsonValue, Field(description="What is sent: a value as JSON, a text as it is.")] = None
+    body: Annotated[
+        JsonValue,
+        Field(description="What is sent: a value as JSON, a text as it is.", json_schema_extra={"x-kind": "text"}),
+    ] = None
     content_type: Annotated[MediaType, Field(description="The body's media type, if it is another one.")] = ""
     accept: Annotated[MediaType, Field(description="The media types that are wanted.")] = "*/*"
 

@@ -57,7 +57,12 @@ class RunProgram(BaseModel):
         ),
     ]
     inputs: Annotated[
-        dict[str, JsonValue], Field(description="What stdin holds, as one JSON object.", default_factory=dict)
+        dict[str, JsonValue],
+        Field(
+            description="What stdin holds, as one JSON object.",
+            default_factory=dict,
+            json_schema_extra={"x-kind": "text"},
+        ),
     ]
     files: Annotated[
         list[str], Field(description="Files of the session that lie in its folder `files`.", max_length=50)

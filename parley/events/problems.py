@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 TYPE_NAME = re.compile(r"[a-z][a-z_]{0,39}")
@@ -50,7 +50,7 @@ def problem_sentences(problems: Iterable[Problem], *, whole: str = "body", skip:
     places: dict[tuple[str, ...], list[str]] = {}
     for problem in islice(problems, MAX_READ):
         place = _fields(problem["loc"][skip:], whole=problem["type"] == "extra_forbidden")
-        places.setdefault(place, []).append(_problem_text(problem))
+        places.setdefault(place, []).append(problem_text(problem))
     # For a union or a list, the errors inside the value say more than the one about the value.
     deepest = [
         place for place in places if not any(place == other[: len(place)] and place != other for other in places)
@@ -59,8 +59,17 @@ def problem_sentences(problems: Iterable[Problem], *, whole: str = "body", skip:
 
 
 def _problem_sentence(place: tuple[str, ...], wrong: Sequence[str], whole: str) -> str:
-    what = f"`{'.'.join(place)}`" if place else f"The {whole}"
+    what = _place_in_words(place) if place else f"The {whole}"
     return f"{what} {', or '.join(dict.fromkeys(wrong))}."
+
+
+def _place_in_words(place: tuple[str, ...]) -> str:
+    """The field; one of a plan's step by the step's number as people see it."""
+    for at, (part, number) in enumerate(pairwise(place)):
+        if part == "steps" and number.isdecimal():
+            field = ".".join(place[at + 2 :])
+            return f"Step {int(number) + 1}{f': `{field}`' if field else ''}"
+    return f"`{'.'.join(place)}`"
 
 
 def _fields(location: Sequence[int | str], *, whole: bool) -> tuple[str, ...]:
@@ -78,7 +87,8 @@ def _is_kind(part: str) -> bool:
     return part[:1].isupper() or "-" in part or "[" in part
 
 
-def _problem_text(problem: Problem) -> str:
+def problem_text(problem: Problem) -> str:
+    """What is wrong with the value, as the end of a sentence."""
     kind, context = problem["type"], problem.get("ctx") or {}
     match kind:
         case "string_too_short" | "too_short":

@@ -24,7 +24,7 @@ from shared.domain.errors import Invalid
 from shared.domain.for_each import MAX_ITEMS, expand_items, items_of
 from shared.domain.memory import action_history
 from shared.domain.plan_steps import GATHER, is_unresolved, step_of
-from shared.domain.policy import outdated_reason
+from shared.domain.policy import asked_tool, outdated_reason
 from shared.domain.references import ITEM, Outputs, Unresolved, referenced_steps, resolve
 from shared.domain.session import Session
 from shared.domain.state import Action, ActionStatus, Turn
@@ -159,14 +159,28 @@ class StepGuide:
 
     def _arguments(self, spec: ActionSpec, outputs: Outputs) -> dict[str, JsonValue]:
         """Raises Unresolved."""
-        tool = self._registry.find(spec.tool)
-        return fill_arguments(spec.arguments, tool.spec.parameters if tool else {}, outputs)
+        inner = spec.arguments.get("arguments") if spec.waits_for == "condition" else None
+        if not isinstance(inner, dict):
+            return fill_arguments(spec.arguments, self._schema(spec.tool), outputs)
+        outer = {name: value for name, value in spec.arguments.items() if name != "arguments"}
+        polled = fill_arguments(inner, self._schema(asked_tool(spec)), outputs)
+        return {**fill_arguments(outer, self._schema(spec.tool), outputs), "arguments": polled}
+
+    def _schema(self, name: str) -> dict[str, JsonValue]:
+        """The schema of this tool's arguments; {} if there is no such tool."""
+        tool = self._registry.find(name)
+        return tool.spec.parameters if tool else {}
 
     def _checked(self, session: Session, spec: ActionSpec) -> ActionSpec:
-        """The call, denied if it breaks the rules of its pack."""
+        """The call, denied if its tool cannot take its arguments or it breaks the rules of its pack.
+
+        So nobody is asked about a call that cannot be made.
+        """
         tool = self._registry.find(spec.tool)
+        if tool is None or is_unresolved(session, spec):
+            return spec
         past = past_calls(action_history(session.memory, session.turn))
-        forbidden = tool.check(spec.arguments, past) if tool and tool.check else ()
+        forbidden = tool.objections(spec.arguments, past)
         return _denied(spec, " ".join(forbidden)) if forbidden else spec
 
     async def _outputs(self, turn: Turn | None, steps: Collection[str]) -> dict[str, JsonValue]:

@@ -20,7 +20,7 @@ from shared.domain.batches import find_action
 from shared.domain.errors import CommandRefused
 from shared.domain.memory import action_history
 from shared.domain.plan_steps import step_of
-from shared.domain.policy import strictest, stricter_ruling
+from shared.domain.policy import stricter_ruling, strictest
 from shared.domain.polling import polls_by_action as polls
 from shared.domain.session import Session
 from shared.domain.state import Action
@@ -62,7 +62,7 @@ def polled_tool(registry: Registry, session: Session, polling: Polling) -> Regis
     if tool.policy(session) == "deny":
         raise CannotPoll(f"{polling.tool} must not be used here.")
     past = past_calls(action_history(session.memory, session.turn))
-    if tool.check and (forbidden := tool.check(polling.arguments, past)):
+    if forbidden := tool.objections(polling.arguments, past):
         raise CannotPoll(" ".join(forbidden))
     return tool
 

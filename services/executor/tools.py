@@ -12,6 +12,7 @@ from parley.tool import DEFAULT_TIMEOUT
 from parley.tool import MAX_RESULT as MAX_RESULT
 from shared.domain.session import Session
 from shared.domain.state import Action
+from shared.plan_checks.argument_values import value_problems
 from shared.worker import WorkContext
 
 Arguments = Mapping[str, JsonValue]
@@ -50,7 +51,8 @@ class ToolResult(NamedTuple):
 class RegisteredTool(NamedTuple):
     """A tool of any source. `timeout` is in seconds; a result over `max_bytes` is stored as an artefact.
 
-    `check` returns why a call is forbidden after earlier calls. `called_tool` is the registered tool that a flow's node
+    `check` returns why a call is forbidden after earlier calls, or cannot be made with its arguments; without it the
+    tool's schema decides on them. `called_tool` is the registered tool that a flow's node
     calls: the user's remembered policy for that tool holds for the node. `cannot_run` tells whether a node lacks an
     input that its path should have made.
     """
@@ -68,6 +70,12 @@ class RegisteredTool(NamedTuple):
     def is_repeatable(self) -> bool:
         """Whether a call may be repeated if its outcome is unknown."""
         return self.spec.effect == "read" or self.spec.keyed
+
+    def objections(self, arguments: Arguments, past: Sequence[PastCall]) -> tuple[str, ...]:
+        """Why this call must not be made after these earlier ones."""
+        if self.check:
+            return self.check(arguments, past)
+        return value_problems(arguments, self.spec.parameters, self.spec.name)
 
     def policy(self, session: Session) -> ToolPolicy | None:
         """The policy that the user chose in this session, or the tool's own; "always" if each call is confirmed."""

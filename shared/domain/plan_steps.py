@@ -40,6 +40,11 @@ def step_label(number: int, step: Step) -> str:
     return f"Step {number} ({step.id})"
 
 
+def about(label: str, problem: str) -> str:
+    """A problem of the step with this label: “Step 3 (s3): …”, or “Step 3 (s3), argument title: …”."""
+    return f"{label}{', ' if problem.startswith('argument ') else ': '}{problem}"
+
+
 def is_unfinished(session: Session) -> bool:
     """Whether the session rests with an unfinished execution plan: failed, stopped, or approved and not started.
 

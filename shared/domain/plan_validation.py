@@ -19,7 +19,7 @@ def refusal(steps: Sequence[Step], wrong: Sequence[str]) -> Invalid:
     names = {step_label(number, step): step.id for number, step in enumerate(steps, 1) if step.id}
     for text in wrong:
         name = next((name for name in names if text.startswith(name)), "")
-        of.setdefault(names.get(name, ""), []).append(text.removeprefix(name).lstrip(": "))
+        of.setdefault(names.get(name, ""), []).append(text.removeprefix(name).lstrip(":, "))
     return Invalid(" ".join(wrong), of)
 
 

@@ -2,11 +2,12 @@
 
 SQL and code run exactly as written: no result may become part of them, because it would be executed. A URL leads to the
 host that the plan shows: a result may only fill parts of its path and query, percent-encoded. A tool declares the kinds
-of its arguments with `x-kind` in its schema. Otherwise the argument's name decides.
+of its arguments with `x-kind` in its schema. Otherwise the name decides, of an argument and of a field within it, but
+not within an argument that the tool declares to be text.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 from urllib.parse import quote, unquote
 
 from pydantic import JsonValue
@@ -15,6 +16,7 @@ from shared.domain.references import Outputs, Unresolved, references, resolve, r
 from shared.plan_checks.schemas import Schema, forms
 from shared.repair.schema import as_schema, properties
 
+type Schemas = tuple[Schema, ...]  # those that a value may match
 Kind = Literal["text", "url", "sql", "code"]  # from the least to the most strict
 KINDS: tuple[Kind, ...] = get_args(Kind)
 DECLARED = "x-kind"
@@ -43,14 +45,20 @@ def argument_kind(name: str, parameters: Schema) -> Kind:
 
 
 def without_weaker_kinds(schema: JsonValue) -> JsonValue:
-    """An untrusted schema without `x-kind` declarations that are not stricter than the argument's name."""
+    """An untrusted schema without `x-kind` declarations that are not stricter than the argument's name.
+
+    Where no name is known, behind `$ref` or for all fields, only the strictest kinds stay.
+    """
     match schema:
         case dict():
             copy = {name: without_weaker_kinds(part) for name, part in schema.items()}
-            named = copy.get("properties")
-            for name, part in named.items() if isinstance(named, dict) else ():
-                if isinstance(part, dict) and DECLARED in part and _is_weaker(name, part):
-                    del part[DECLARED]
+            if isinstance(kind := copy.get(DECLARED), str) and kind not in EXECUTED:
+                del copy[DECLARED]
+            for name, declared in properties(schema).items():
+                part = as_schema(as_schema(copy["properties"]).get(name))
+                if isinstance(part, dict) and DECLARED in declared:
+                    part.pop(DECLARED, None)
+                    part.update({} if _is_weaker(name, declared) else {DECLARED: declared[DECLARED]})
             return copy
         case list():
             return [without_weaker_kinds(part) for part in schema]
@@ -69,6 +77,18 @@ def reference_problems(arguments: Mapping[str, JsonValue], schema: Schema) -> tu
 
     _map_texts(arguments, schema, check)
     return tuple(problems)
+
+
+def placed_texts(arguments: Mapping[str, JsonValue], schema: Schema) -> tuple[PlacedText, ...]:
+    """All texts in a call's arguments."""
+    placed_texts_found: list[PlacedText] = []
+
+    def note(placed: PlacedText) -> JsonValue:
+        placed_texts_found.append(placed)
+        return placed.text
+
+    _map_texts(arguments, schema, note)
+    return tuple(placed_texts_found)
 
 
 def fill_arguments(arguments: Mapping[str, JsonValue], schema: Schema, outputs: Outputs) -> dict[str, JsonValue]:
@@ -104,41 +124,51 @@ def _inferred_kind(name: str, schema: Schema) -> Kind:
 
 
 def _map_texts(
-    arguments: Mapping[str, JsonValue], schema: Schema, change: Callable[[PlacedText], JsonValue]
+    arguments: Mapping[str, JsonValue], root: Schema, change: Callable[[PlacedText], JsonValue]
 ) -> dict[str, JsonValue]:
     """The arguments with each text replaced by the result of `change`."""
 
-    def part(place: str, value: JsonValue, at: Schema, kind: Kind) -> JsonValue:
-        """`kind` applies to all texts within the value, unless a field has a stricter kind."""
+    def fields(place: str, values: Mapping[str, JsonValue], at: Schemas, kind: Kind, *, named: bool) -> dict[str, Any]:
+        """`kind` applies to all texts within the values, unless a field has a stricter one. `named`: by its name."""
+        filled: dict[str, Any] = {}
+        for name, value in values.items():
+            inside = _field(at, name, root)
+            own = max((_kind(name if named else "", schema, root) for schema in inside), key=KINDS.index)
+            by_name = named and not any(schema.get(DECLARED) == "text" for schema in inside)
+            filled[name] = part(f"{place}{name}", value, inside, max(kind, own, key=KINDS.index), named=by_name)
+        return filled
+
+    def part(place: str, value: JsonValue, at: Schemas, kind: Kind, *, named: bool) -> JsonValue:
         match value:
             case str():
                 return change(PlacedText(place, kind, value))
             case list():
-                inside = _items(at, schema)
-                return [part(f"{place}[{number}]", item, inside, kind) for number, item in enumerate(value)]
+                items = _items(at, root)
+                return [part(f"{place}[{number}]", item, items, kind, named=named) for number, item in enumerate(value)]
             case dict():
-                fields = {name: field for form in forms(at, schema) for name, field in properties(form).items()}
-                own = {name: argument_kind_of(name, field) for name, field in fields.items()}
-                return {
-                    name: part(
-                        f"{place}.{name}",
-                        item,
-                        fields.get(name, {}),
-                        max(kind, own.get(name, kind), key=KINDS.index),
-                    )
-                    for name, item in value.items()
-                }
+                return fields(f"{place}.", value, at, kind, named=named)
             case _:
                 return value
 
-    return {
-        name: part(name, value, properties(schema).get(name, {}), argument_kind(name, schema))
-        for name, value in arguments.items()
-    }
+    return fields("", arguments, (root,), "text", named=True)
 
 
-def _items(schema: Schema, root: Schema) -> Schema:
-    return next((as_schema(form["items"]) for form in forms(schema, root) if "items" in form), {})
+def _kind(name: str, schema: Schema, root: Schema) -> Kind:
+    """The kind of an argument or field, which may be declared behind `$ref` or in one of several forms."""
+    within = (schema,) if DECLARED in schema else forms(schema, root)
+    return max((argument_kind_of(name, form) for form in within), key=KINDS.index)
+
+
+def _field(schemas: Schemas, name: str, root: Schema) -> Schemas:
+    """The schemas of the field; {} if none declares it."""
+    objects = [form for schema in schemas for form in forms(schema, root)]
+    declared = [properties(form).get(name) or as_schema(form.get("additionalProperties")) for form in objects]
+    return tuple(declared) or ({},)
+
+
+def _items(schemas: Schemas, root: Schema) -> Schemas:
+    lists = [form for schema in schemas for form in forms(schema, root)]
+    return tuple(as_schema(form.get("items")) for form in lists) or ({},)
 
 
 def _placement_problem(placed: PlacedText) -> str:

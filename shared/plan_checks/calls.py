@@ -10,6 +10,7 @@ from parley.polling import DEFAULT_AT_MOST, DEFAULT_EVERY, condition_problem, lo
 from parley.protocol.tools import ToolSpec
 from shared.domain.references import references
 from shared.plan_checks.argument_kinds import PYTHON, reference_problems
+from shared.plan_checks.argument_values import FormsOf, unknown_forms, value_problems
 from shared.repair import repair, without_nulls
 
 MAX_NAMES = 20  # tools named in a problem
@@ -33,18 +34,21 @@ def tool_problems(step: Step, spec: ToolSpec | None, allowed: Collection[str] = 
 
 
 def argument_problems(
-    step: Step, spec: ToolSpec, tools: Mapping[str, ToolSpec], allowed: Collection[str] = ()
+    step: Step,
+    spec: ToolSpec,
+    tools: Mapping[str, ToolSpec],
+    allowed: Collection[str] = (),
+    forms_of: FormsOf = unknown_forms,
 ) -> tuple[str, ...]:
     """The problems of the arguments. A polling step calls another of the `tools`."""
     arguments = step.arguments or {}
     polls = spec.waits_for == "condition"  # whatever the step says
-    result = repair(_literal(arguments), _without_references(spec, arguments))
+    own = {name: value for name, value in arguments.items() if not (polls and name == "arguments")}
     return (
-        *reference_problems(arguments, spec.parameters),
-        *(f"{spec.name}: {problem}" for problem in result.problems),
-        *(f"{name} is no Python: {error}" for name, error in _not_python(arguments, spec)),
-        *(f"{spec.name}: {fix}" for fix in result.repairs),
-        *(_polling_problems(step.model_copy(update={"waits_for": "condition"}), tools, allowed) if polls else ()),
+        *reference_problems(own, spec.parameters),
+        *value_problems(arguments, spec.parameters, spec.name, forms_of),
+        *(f"argument {name}: it is no Python: {error}." for name, error in _not_python(arguments, spec)),
+        *(_polling_problems(_polling(step), tools, allowed, forms_of) if polls else ()),
     )
 
 
@@ -58,7 +62,13 @@ def polled_call(step: Step) -> Step | None:
     return step.model_copy(update={"tool": name, "arguments": call_arguments, "waits_for": None})
 
 
-def _polling_problems(step: Step, tools: Mapping[str, ToolSpec], allowed: Collection[str]) -> Iterator[str]:
+def _polling(step: Step) -> Step:
+    return step.model_copy(update={"waits_for": "condition"})
+
+
+def _polling_problems(
+    step: Step, tools: Mapping[str, ToolSpec], allowed: Collection[str], forms_of: FormsOf
+) -> Iterator[str]:
     """The problems of a polling step's call and condition."""
     arguments = step.arguments or {}
     call, condition = polled_call(step), arguments.get("condition")
@@ -69,7 +79,8 @@ def _polling_problems(step: Step, tools: Mapping[str, ToolSpec], allowed: Collec
         if spec and (spec.effect != "read" or spec.waits_for):
             yield f"{spec.name} does more than read: it cannot be polled."
         else:
-            yield from tool_problems(call, spec, allowed) or (argument_problems(call, spec, tools) if spec else ())
+            unusable = tool_problems(call, spec, allowed)
+            yield from unusable or (argument_problems(call, spec, tools, forms_of=forms_of) if spec else ())
     if isinstance(condition, str):
         if references(condition):
             yield "condition is evaluated as it is written: no reference may stand in it."

@@ -4,7 +4,7 @@ This finds references to nothing, indices into values that are not lists, and fo
 anything runs. If a tool declares no output, its references can only be checked after its step has run.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from parley.events.values import Step
@@ -52,6 +52,21 @@ def reference_findings(steps: Sequence[Step], tools: Tools) -> Iterator[tuple[St
             yield step, ReferenceFinding(text, blocks=False)
 
 
+def declared_forms(steps: Sequence[Step], tools: Tools) -> Callable[[Step, Reference], Sequence[Schema] | None]:
+    """A function from a step's reference to the schemas that its value may match; None where none is declared."""
+    by_id = {step.id: step for step in steps if step.id}
+
+    def forms_of(step: Step, reference: Reference) -> Sequence[Schema] | None:
+        item, _ = _for_each_item(step, by_id, tools, [])
+        try:
+            output = _resolve(reference, item, by_id, tools)
+        except InvalidReference:
+            return None  # `reference_findings` has it
+        return output.forms if output else None
+
+    return forms_of
+
+
 def output_of(step: Step, tools: Tools) -> Output | None:
     """The step's output; for a polling step, that of the tool that it calls."""
     spec = tools.get((polled_call(step) or step).tool or "")
@@ -87,7 +102,9 @@ def _argument_problems(
                 continue
             if output is None and (reference.path or not alone):
                 unknown.append(reference.text)
-            if output and not alone and all(_is_compound(form) for form in output.forms):
+            if output and all(types_of(form) == ("null",) for form in output.forms):
+                yield f"{reference.text} is always null."
+            elif output and not alone and all(_is_compound(form) for form in output.forms):
                 yield f"{reference.text} stands for several values, which cannot be put into a text."
 
 

@@ -17,6 +17,11 @@ def forms(schema: Schema, root: Schema) -> tuple[Schema, ...]:
     return tuple(form for form in every if types_of(form) != ("null",)) or every
 
 
+def allows_null(schema: Schema, root: Schema) -> bool:
+    """Whether null is one of the values that match."""
+    return any(not types_of(form) or "null" in types_of(form) for form in _forms(schema, root, MAX_DEPTH))
+
+
 def outline(schema: Schema, root: Schema) -> JsonValue:
     """A short outline of a value for a prompt: fields by name, lists by their items, everything else by type."""
     room = MAX_PARTS

@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from typing import Literal, NamedTuple, get_args
 
 from parley.events.values import Check, Step
-from shared.domain.plan_steps import step_label, unused_id
+from shared.domain.plan_steps import about, step_label, unused_id
 from shared.domain.plan_validation import plan_problems
 from shared.domain.policy import strictest
+from shared.plan_checks.argument_values import FormsOf
 from shared.plan_checks.calls import argument_problems, polled_call, tool_problems
-from shared.plan_checks.outputs import Tools, reference_findings
+from shared.plan_checks.outputs import Tools, declared_forms, reference_findings
 
 CheckName = Literal["steps", "tools", "arguments", "references", "changes", "descriptions"]
 CHECK_NAMES: tuple[CheckName, ...] = get_args(CheckName)
@@ -73,11 +75,12 @@ def findings(steps: Sequence[Step], tools: Tools, allowed: Collection[str] = ())
         text = f"The plan has {len(steps)} steps: can several be one step for each item of a list, or another plan?"
         yield Finding("steps", text, blocks=False)
     names = {id(step): step_label(number, step) for number, step in enumerate(steps, 1)}
+    forms_of = declared_forms(steps, tools)
     for step in steps:
-        for name, text, blocks in _step_findings(step, tools, allowed):
-            yield Finding(name, f"{names[id(step)]}: {text}", blocks)
+        for name, text, blocks in _step_findings(step, tools, allowed, partial(forms_of, step)):
+            yield Finding(name, about(names[id(step)], text), blocks)
     for step, finding in reference_findings(steps, tools):
-        yield Finding("references", f"{names[id(step)]}: {finding.text}", finding.blocks)
+        yield Finding("references", about(names[id(step)], finding.text), finding.blocks)
     repeats = same_changes(steps)
     for step in steps:
         if earlier := repeats.get(step.id or ""):
@@ -97,12 +100,13 @@ def same_changes(steps: Sequence[Step]) -> dict[str, str]:
     return repeats
 
 
-def _step_findings(step: Step, tools: Tools, allowed: Collection[str]) -> Iterator[Finding]:
+def _step_findings(step: Step, tools: Tools, allowed: Collection[str], forms_of: FormsOf) -> Iterator[Finding]:
     spec = tools.get(step.tool or "")
     wrong = tool_problems(step, spec, allowed)
     yield from (Finding("tools", problem) for problem in wrong)
     if spec and not wrong:
-        yield from (Finding("arguments", problem) for problem in argument_problems(step, spec, tools, allowed))
+        wrong = argument_problems(step, spec, tools, allowed, forms_of)
+        yield from (Finding("arguments", problem) for problem in wrong)
     text = step.text.strip()
     if not text or text == step.tool:
         yield Finding("descriptions", "no words say what it is for.", blocks=False)

@@ -7,17 +7,18 @@ from pydantic import JsonValue
 from parley.events.values import Step
 from parley.protocol.templates import Parameter, Template, TemplateStep
 from parley.protocol.tools import ToolSpec
-from shared.domain.plan_steps import step_label
+from shared.domain.plan_steps import about, step_label
 from shared.domain.plan_validation import plan_problems
-from shared.plan_checks.argument_kinds import EXECUTED, argument_kind, argument_kind_of
-from shared.plan_checks.calls import call_problems
+from shared.plan_checks.argument_kinds import EXECUTED, argument_kind_of, placed_texts
+from shared.plan_checks.argument_values import NO_ARGUMENT
+from shared.plan_checks.calls import call_problems, polled_call
+from shared.plan_checks.schemas import Schema
 from shared.repair import repair
 from shared.repair.schema import schema_problem
 from shared.templates.parameters import (
     REFERENCE,
     field_names_in,
     is_in_host,
-    is_url,
     parameters_in,
     texts_in,
     with_optional_fields,
@@ -26,6 +27,7 @@ from shared.templates.parameters import (
 Tools = Mapping[str, ToolSpec]
 Fingerprints = Mapping[str, str]
 NO_PARAMETER_ALLOWED = "{name} runs exactly as written: it cannot contain a parameter."
+POLLED = ("tool", "arguments", "condition")  # what a polling step calls, and until when
 
 
 def template_problems(template: Template, tools: Tools, fingerprints: Fingerprints | None = None) -> tuple[str, ...]:
@@ -35,7 +37,8 @@ def template_problems(template: Template, tools: Tools, fingerprints: Fingerprin
     """
     problems = [*template_form_problems(template)]
     for number, step in enumerate(template.steps, 1):
-        problems += [f"{step_label(number, as_step(step))}: {problem}" for problem in _call_problems(step, tools)]
+        label, call = step_label(number, as_step(step)), as_step(step)
+        problems += [about(label, problem) for problem in _call_problems(call, tools)]
     changed = [
         name for name, known in (fingerprints or {}).items() if name in tools and tools[name].fingerprint != known
     ]
@@ -43,7 +46,7 @@ def template_problems(template: Template, tools: Tools, fingerprints: Fingerprin
         f"{name} has changed since the template was saved: look at its steps, and save the template again."
         for name in changed
     ]
-    return tuple(problems)
+    return tuple(dict.fromkeys(problems))
 
 
 def template_form_problems(template: Template) -> tuple[str, ...]:
@@ -58,7 +61,10 @@ def template_form_problems(template: Template) -> tuple[str, ...]:
     problems += [f"There is no parameter {name}: declare it." for name in dict.fromkeys(used) if name not in names]
     problems += plan_problems([_without_parameters(as_step(step)) for step in template.steps])
     for number, step in enumerate(template.steps, 1):
-        problems += [f"{step_label(number, as_step(step))}: {problem}" for problem in _misplaced_parameters(step)]
+        label = step_label(number, as_step(step))
+        problems += [f"{label}: the name of a tool cannot contain a reference."] if "{{" in step.tool else []
+        named = {name: value for name, value in step.arguments.items() if argument_kind_of(name, {}) != "text"}
+        problems += [f"{label}: {problem}" for problem in _misplaced_parameters(named, {})]
     return tuple(problems)
 
 
@@ -105,37 +111,39 @@ def _parameter_problems(parameter: Parameter) -> Iterator[str]:
         yield f"Parameter {parameter.name}, its default: it cannot contain a reference."
 
 
-def _call_problems(step: TemplateStep, tools: Tools) -> tuple[str, ...]:
-    """The problems of the step's call, without those arguments that contain parameters."""
-    spec = tools.get(step.tool)
-    unset = [name for name, value in step.arguments.items() if parameters_in(value)]
-    if spec is None or not unset:
-        return call_problems(as_step(step), tools)
-    arguments = {name: value for name, value in step.arguments.items() if name not in unset}
-    polls = None if "arguments" in unset else spec.waits_for  # a polled call is checked once it has its values
-    rest = spec.model_copy(update={"parameters": with_optional_fields(unset, spec.parameters), "waits_for": polls})
-    known = spec.parameters.get("properties")
-    unknown_names = [name for name in unset if isinstance(known, dict) and name not in known]
-    run = [name for name in unset if argument_kind(name, spec.parameters) in EXECUTED - {argument_kind_of(name, {})}]
-    return (
-        *(f"{spec.name} has no argument {name}." for name in unknown_names),
-        *(NO_PARAMETER_ALLOWED.format(name=name) for name in run),
-        *call_problems(as_step(step).model_copy(update={"arguments": arguments}), {**tools, spec.name: rest}),
-    )
+def _call_problems(call: Step, tools: Tools) -> Iterator[str]:
+    """The problems of a call and of the call that it polls. Arguments that contain parameters have no values yet."""
+    spec, arguments = tools.get(call.tool or ""), call.arguments or {}
+    polled = polled_call(call.model_copy(update={"waits_for": spec.waits_for})) if spec else None
+    known, literal = dict(tools), _literal(arguments)
+    own = {name: value for name, value in arguments.items() if not polled or name not in POLLED}
+    for each, values in ((call, own), (polled, (polled.arguments or {}) if polled else {})):
+        if each and (own_spec := tools.get(each.tool or "")):
+            unset = [name for name, value in (each.arguments or {}).items() if parameters_in(value)]
+            names = own_spec.parameters.get("properties")
+            unknown = [name for name in unset if isinstance(names, dict) and name not in names]
+            yield from (NO_ARGUMENT.format(tool=own_spec.name, name=name) for name in unknown)
+            yield from _misplaced_parameters(values, own_spec.parameters)
+            optional = {"parameters": with_optional_fields(unset, own_spec.parameters)}
+            known[own_spec.name] = own_spec.model_copy(update=optional)
+    if polled:
+        as_text = [name for name in POLLED if isinstance(arguments.get(name), str) and parameters_in(arguments[name])]
+        yield from (NO_PARAMETER_ALLOWED.format(name=name) for name in as_text)
+        literal["arguments"] = _literal(polled.arguments or {})
+    yield from call_problems(call.model_copy(update={"arguments": literal}), known)
 
 
-def _misplaced_parameters(step: TemplateStep) -> Iterator[str]:
-    """Problems of parameters in places where none may be."""
-    if "{{" in step.tool:
-        yield "the name of a tool cannot contain a reference."
-    yield from (
-        NO_PARAMETER_ALLOWED.format(name=name)
-        for name in sorted(step.arguments)
-        if argument_kind_of(name, {}) in EXECUTED and parameters_in(step.arguments[name])
-    )
-    for name, value in step.arguments.items():
-        if is_url(name) and isinstance(value, str) and is_in_host(value):
-            yield f"{name}: a parameter may not be a part of a URL's scheme or host."
+def _literal(arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    return {name: value for name, value in arguments.items() if not parameters_in(value)}
+
+
+def _misplaced_parameters(arguments: Mapping[str, JsonValue], schema: Schema) -> Iterator[str]:
+    """Problems of parameters in texts that run as written, or in the host of a URL."""
+    for place, kind, text in placed_texts(arguments, schema):
+        if kind in EXECUTED and parameters_in(text):
+            yield NO_PARAMETER_ALLOWED.format(name=place)
+        elif kind == "url" and is_in_host(text):
+            yield f"{place}: a parameter may not be a part of a URL's scheme or host."
 
 
 def _without_parameters(step: Step) -> Step:

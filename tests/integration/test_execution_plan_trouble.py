@@ -71,7 +71,7 @@ async def test_only_an_approval_approves_a_plan(settings: Settings, bus: Bus) ->
             refused = await there.post("/store", description="Add", steps=[adds(1)], **{name: True})
             assert (there.status, f"`{name}` is not known here" in refused["message"]) == (422, True)
         own = await there.post("/store", description="Add", steps=[adds(1, status="finished")])
-        assert (there.status, "`steps.0.status` is not known here" in own["message"]) == (422, True)
+        assert (there.status, "Step 1: `status` is not known here" in own["message"]) == (422, True)
         assert (await there.get())["total"] == 0
 
 

@@ -71,7 +71,7 @@ async def test_new_steps_get_ids_and_the_effects_of_their_tools() -> None:
     [
         ({"text": "Fly", "tool": "fly", "id": "s3"}, "Step 3 (s3): there is no tool “fly” here"),
         ({"text": "Think", "id": "s3"}, "Step 3 (s3) names no tool"),
-        ({"text": "Look", "tool": "look", "id": "s3"}, "look: id is missing"),
+        ({"text": "Look", "tool": "look", "id": "s3"}, "the tool look needs the argument “id”."),
         ({"text": "Look", "tool": "look", "arguments": {"id": "1"}, "id": "s1"}, "Two steps have the id s1"),
         (
             {"text": "Look", "tool": "look", "arguments": {"id": "1"}, "id": "s3", "after": ["s9"]},
@@ -114,7 +114,7 @@ async def test_one_refusal_lists_the_problems_of_every_step() -> None:
         await her.send("edit", version=review["version"], steps=steps)
         error = await her.error("invalid")
         assert error["steps"] == {
-            "s1": ["look: id is missing"],
+            "s1": ["the tool look needs the argument “id”."],
             "s3": ["depends on s9, which is not a step of the plan.", "there is no tool “fly” here."],
         }
         circle = [

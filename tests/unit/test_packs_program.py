@@ -71,6 +71,6 @@ def test_a_program_with_a_syntax_error_or_reference_is_a_problem_of_its_step() -
 
     assert step_problems([step(SUM)], tools) == ()
     (problem,) = step_problems([step("print(")], tools)
-    assert problem == "Step 1 (s1): code is no Python: '(' was never closed (<unknown>, line 1)"
+    assert problem == "Step 1 (s1), argument code: it is no Python: '(' was never closed (<unknown>, line 1)."
     assert "no reference may stand in it" in step_problems([step("print('{{steps.s2.output}}')")], tools)[-1]
     assert step_problems([step("a\0b")], tools)

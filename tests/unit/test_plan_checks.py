@@ -320,7 +320,7 @@ def test_an_invalid_plan_has_blocking_problems_and_notes() -> None:
         "Step 4 (s4): there is no tool “fly” here.",
         "Step 5 (s5): burn must not be used here.",
     ]
-    assert checks["arguments"].detail == "Step 1 (s1): look: id is missing"
+    assert checks["arguments"].detail == "Step 1 (s1): the tool look needs the argument “id”."
     assert checks["changes"].detail == "Step 3 (s3): it makes the very change that s2 makes, once more."
     assert checks["descriptions"].detail.splitlines() == [
         "Step 1 (s1): no words say what it is for.",

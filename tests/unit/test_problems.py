@@ -35,7 +35,7 @@ INVALID: tuple[tuple[object, str], ...] = (
     ({"steps": []}, "`steps` must not be empty: give at least one item."),
     ({"steps": ["a", "b", "c"]}, "`steps` may have 2 items at most: leave some out."),
     ({"steps": "x"}, "`steps` must be a list."),
-    ({"steps": [5]}, "`steps.0` must be text."),
+    ({"steps": [5]}, "Step 1 must be text."),
     ({"pair": []}, "`pair` needs at least 2 items."),
     ({"name": ""}, "`name` must not be empty: give at least one character."),
     ({"name": "abcdef"}, "`name` may have 5 characters at most: make it shorter."),
@@ -106,11 +106,11 @@ def test_an_unknown_message_type_is_reported_with_the_known_ones(text: str, mess
         ('{"type": "user_message", "content": "a", "settings": 5}', "`settings` must be an object with fields."),
         (
             '{"type": "edit", "version": 2, "steps": [5]}',
-            "`steps.0` must be an object with fields, or must be text.",
+            "Step 1 must be an object with fields, or must be text.",
         ),
         (
             '{"type": "edit", "version": 2, "steps": [{"text": "a", "when": "now"}]}',
-            "`steps.0.when` is not known here: leave it out.",
+            "Step 1: `when` is not known here: leave it out.",
         ),
     ],
 )

@@ -55,7 +55,7 @@ def test_unknown_fields_are_kept_in_the_folded_session() -> None:
         ({"type": "user_message", "content": "x", "settings": {"tone": "dry"}}, "settings.tone"),
         ({"type": "user_message", "content": "x", "settings": {"planning": {"tone": 1}}}, "settings.planning.tone"),
         ({"type": "user_message", "content": "x", "knowledge": [{"name": "a", "text": "b", "c": 1}]}, "knowledge.0.c"),
-        ({"type": "edit", "version": 1, "steps": [{"text": "a", "when": "now"}]}, "steps.0.when"),
+        ({"type": "edit", "version": 1, "steps": [{"text": "a", "when": "now"}]}, "when"),
         ({"type": "stop", "when": "now"}, "when"),
     ],
 )

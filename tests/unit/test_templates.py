@@ -169,10 +169,10 @@ def test_a_missing_or_changed_tool_is_reported() -> None:
     assert template_problems(result, {}, fingerprints) == ("Step 1 (s1): there is no tool “look” here.",)
     changed_tools = {"look": tool("look", order={"type": "string"})}
     problems = template_problems(result, changed_tools, fingerprints)
-    assert "Step 1 (s1): look has no argument order_id." in problems
+    assert "Step 1 (s1): the tool look has no argument “order_id”." in problems
     assert "look has changed since the template was saved: look at its steps, and save the template again." in problems
     assert template_problems(result, TOOLS, fingerprints) == ()
-    assert "order_id must be" in template_problems(template({"order_id": [1, 2]}), TOOLS)[0]
+    assert "argument order_id: it must be a text" in template_problems(template({"order_id": [1, 2]}), TOOLS)[0]
 
 
 def test_values_keep_their_types_and_are_converted_in_texts() -> None:

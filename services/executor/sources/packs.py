@@ -8,6 +8,7 @@ import structlog
 from pydantic import JsonValue, ValidationError
 
 from parley import Context, Failed, Pack, PastCall, Program, Tool, ToolUnavailable
+from parley.events.problems import problem_text
 from parley.events.values import FileRef
 from parley.protocol.tools import Preview, past_calls
 from services.executor.result_limits import with_json_value
@@ -68,7 +69,7 @@ def register_tool(
         tool.spec(origin),
         partial(_run, tool, names, objects),
         preview=partial(_preview, tool, objects) if tool.preview else None,
-        check=partial(_check, tool, names) if tool.check else None,
+        check=partial(_check, tool, names),
         timeout=tool.seconds,
         max_bytes=tool.largest,
     )
@@ -123,10 +124,13 @@ async def _preview(tool: Tool[Any], objects: ObjectStore | None, session: Sessio
 
 
 def _check(tool: Tool[Any], names: frozenset[str], arguments: Arguments, past: Sequence[PastCall]) -> tuple[str, ...]:
+    """Why the call must not be made: the tool cannot take its arguments, or the pack objects."""
     try:
         return _violations(tool, names, tool.parsed(arguments), past)
     except ValidationError as error:
-        return (f"{tool.name}: {_problem(error)}",)
+        problems = error.errors(include_url=False, include_input=False)[:5]
+        wrong = (f"{'.'.join(map(str, problem['loc']))}: {problem_text(problem)}" for problem in problems)
+        return (f"{tool.name}: {'; '.join(wrong)}.",)
 
 
 def _violations(tool: Tool[Any], names: frozenset[str], arguments: Any, past: Sequence[PastCall]) -> tuple[str, ...]:

@@ -1,0 +1,131 @@
+"""Checks a call's arguments against the schema of its tool, at every depth: fields, types, and what references give.
+
+A problem is a sentence that names the argument. A value that can only be known when the plan runs passes. Pure.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+
+from pydantic import JsonValue
+
+from shared.domain.references import Reference, is_whole, references
+from shared.plan_checks.schemas import Schema, allows_null, forms
+from shared.repair.bounds import is_bounded
+from shared.repair.names import match_names
+from shared.repair.schema import TYPE_WORDS, as_schema, properties, required_names, types_of
+from shared.repair.values import json_type, normalized_text
+
+MAX_STEPS = 10_000  # forms of values that are looked at; the rest passes
+MAX_PROBLEMS = 20  # per call
+MAX_QUOTE = 80  # characters of a quoted value
+MAX_NAMES = 20  # allowed values that a problem lists
+NO_ARGUMENT = "the tool {tool} has no argument “{name}”."
+TEXT: tuple[Schema, ...] = ({"type": "string"},)
+CONVERTED = frozenset({"integer", "number", "boolean"})  # tools may read these from another scalar
+
+type FormsOf = Callable[[Reference], Sequence[Schema] | None]
+
+
+def unknown_forms(_: Reference) -> None:
+    """The forms of a reference's value where no step declares any."""
+
+
+def value_problems(
+    arguments: Mapping[str, JsonValue], schema: Schema, tool: str, forms_of: FormsOf = unknown_forms
+) -> tuple[str, ...]:
+    """The problems of the arguments. `forms_of` gives the schemas that a reference's value may match, if known."""
+    if not is_bounded(dict(arguments)):
+        return ("the arguments hold too many values, or nest them too deep: send fewer.",)
+    return tuple(_Checker(tool, schema, forms_of).fields(arguments, schema, "")[:MAX_PROBLEMS])
+
+
+class _Checker:
+    def __init__(self, tool: str, root: Schema, forms_of: FormsOf) -> None:
+        self._tool = tool
+        self._root = root
+        self._forms_of = forms_of
+        self._steps = MAX_STEPS
+
+    def fields(self, values: Mapping[str, JsonValue], schema: Schema, place: str) -> list[str]:
+        """The problems of the fields of the object at `place`, "" for the arguments themselves."""
+        known = properties(schema)
+        required = [name for name in required_names(schema) if name in known]
+        others = schema.get("additionalProperties") or "patternProperties" in schema or not known
+        meant = {} if others else match_names(tuple(values), tuple(known), tuple(required))
+        problems: list[str] = []
+        for name, value in values.items():
+            if name in known or others:
+                part = known.get(name) or as_schema(schema.get("additionalProperties"))
+                problems += self._value(value, part, f"{place}.{name}" if place else name)
+            else:
+                hint = f" Do you mean “{meant[name]}”?" if name in meant else ""
+                problems.append(f"{self._no_field(place, name[:MAX_QUOTE])}{hint}")
+        missing = [name for name in required if name not in values and name not in meant.values()]
+        return problems + [
+            f"argument {place}: the field “{name}” is missing."
+            if place
+            else f"the tool {self._tool} needs the argument “{name}”."
+            for name in missing
+        ]
+
+    def _no_field(self, place: str, name: str) -> str:
+        if place:
+            return f"argument {place}: it has no field “{name}”."
+        return NO_ARGUMENT.format(tool=self._tool, name=name)
+
+    def _value(self, value: JsonValue, schema: Schema, place: str) -> list[str]:
+        """The problems by the form that the value fits best."""
+        expected = forms(schema, self._root)
+        self._steps -= len(expected)
+        if self._steps < 0 or (value is None and allows_null(schema, self._root)):
+            return []
+        fitting = [form for form in expected if self._has_type(value, types_of(form))]
+        if not fitting:
+            kinds = dict.fromkeys(TYPE_WORDS[kind] for form in expected for kind in types_of(form))
+            return [f"argument {place}: it must be {' or '.join(kinds)}, {self._described(value)}."]
+        return min((self._inside(value, form, place) for form in fitting), key=len)
+
+    def _has_type(self, value: JsonValue, types: Sequence[str]) -> bool:
+        if not types:
+            return True
+        if not isinstance(value, str) or not (found := references(value)):
+            kind = json_type(value)
+            return kind in types or (kind == "integer" and "number" in types)
+        given = self._forms_of(found[0]) if is_whole(value) else TEXT
+        return given is None or any(_may_be(types_of(form), types) for form in given)
+
+    def _described(self, value: JsonValue) -> str:
+        found = references(value) if isinstance(value, str) and is_whole(value) else ()
+        given = self._forms_of(found[0]) if found else None
+        if given is None:
+            return f"not {_short(value)}"
+        kinds = dict.fromkeys(TYPE_WORDS[kind] for form in given for kind in types_of(form))
+        return f"and {found[0].text} is {' or '.join(kinds)}"
+
+    def _inside(self, value: JsonValue, form: Schema, place: str) -> list[str]:
+        match value:
+            case str() if references(value):
+                return []
+            case list():
+                items = as_schema(form.get("items"))
+                return [p for at, item in enumerate(value) for p in self._value(item, items, f"{place}[{at}]")]
+            case dict():
+                return self.fields(value, form, place)
+            case str() if (tidy := normalized_text(value, form, place)) != value:
+                return [f"argument {place}: write {_short(tidy)}, without what is around it."]
+        allowed = form.get("enum")
+        if not isinstance(allowed, list) or value in allowed:
+            return []
+        listed = ", ".join([*map(_short, allowed[:MAX_NAMES]), *(["…"] if len(allowed) > MAX_NAMES else [])])
+        return [f"argument {place}: it must be one of {listed}, not {_short(value)}."]
+
+
+def _may_be(kinds: Sequence[str], types: Sequence[str]) -> bool:
+    """Whether a tool that takes these types may take a value of one of these kinds; no kinds: any value."""
+    is_scalar = any(kind not in ("object", "array", "null") for kind in kinds)
+    return not kinds or any(kind in types for kind in kinds) or (is_scalar and not CONVERTED.isdisjoint(types))
+
+
+def _short(value: JsonValue) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= MAX_QUOTE else f"{text[: MAX_QUOTE - 1]}…"
