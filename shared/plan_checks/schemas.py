@@ -19,7 +19,7 @@ def forms(schema: Schema, root: Schema) -> tuple[Schema, ...]:
 
 def allows_null(schema: Schema, root: Schema) -> bool:
     """Whether null is one of the values that match."""
-    return any(not types_of(form) or "null" in types_of(form) for form in _forms(schema, root, MAX_DEPTH))
+    return any(not types_of(form) or "null" in types_of(form) for form in all_forms(schema, root))
 
 
 def outline(schema: Schema, root: Schema) -> JsonValue:

@@ -207,7 +207,7 @@ async def test_a_damaged_consumer_is_moved_aside_and_made_again(
         folder = tmp_path / "nats" / _STORE.removeprefix("nats/") / "streams/SESSIONS/obs/planner"
         (folder / file).write_bytes(content)
         server.restart()
-        await _provision(provisioning, settings, Console(), store=_STORE)
+        await _provision(settings, Console(), store=_STORE)
         assert await provisioning.check(settings) == []
         if (file, bool(content)) == ("o.dat", True):
             assert "The stored state of the consumer planner is damaged" in capsys.readouterr().err
