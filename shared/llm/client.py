@@ -186,7 +186,8 @@ class OpenAIModel:
             if isinstance(fault, TransientFault):
                 if attempt.draft.finish == "stop":
                     return  # only the end of the stream is missing
-                fault.raw, fault.wait = fault.raw or attempt.draft.text, asked_wait(error)
+                fault.raw = self._setting_names.hide(fault.raw or attempt.draft.text)
+                fault.wait = asked_wait(error)
             raise fault from (None if fault is error else error)
 
     def _options[R: BaseModel](self, request: ModelRequest[R], ability: Capabilities) -> dict[str, Any]:

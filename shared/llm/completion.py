@@ -38,7 +38,7 @@ class ErrorAnswer(Exception):
 
 
 @dataclass
-class ToolCall:
+class PartialToolCall:
     """A call of a tool that the model made, perhaps in order to answer."""
 
     index: object
@@ -53,7 +53,7 @@ class PartialReply:
 
     content: io.StringIO = field(default_factory=io.StringIO)
     reasoning: io.StringIO = field(default_factory=io.StringIO)
-    tool_calls: list[ToolCall] = field(default_factory=list)
+    tool_calls: list[PartialToolCall] = field(default_factory=list)
     refusal: str = ""
     finish: Finish | None = None  # None: the server did not say, or said something unknown
     ended: bool = False  # the server said that nothing follows
@@ -139,7 +139,7 @@ class PartialReply:
             return
         call = next((call for call in reversed(self.tool_calls) if call.index == index), None)
         if call is None or (call_id and call.id and call.id != call_id):
-            call = ToolCall(index, call_id)
+            call = PartialToolCall(index, call_id)
             self.tool_calls = [*self.tool_calls[-MAX_TOOL_CALLS:], call]
         name, arguments = function.get("name"), function.get("arguments")
         call.name = name if isinstance(name, str) and name else call.name

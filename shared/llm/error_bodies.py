@@ -18,7 +18,7 @@ _HTML = re.compile(r"<(?:!doctype|html|head|body)\b", re.IGNORECASE)
 _HTML_MARKUP = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|<[^<>]*>", re.DOTALL | re.IGNORECASE)
 
 
-class ErrorBody(NamedTuple):
+class ErrorWords(NamedTuple):
     """`words`: for people, in one line. `codes`: codes, types and names of parameters, for programs."""
 
     words: str
@@ -30,7 +30,7 @@ class ErrorBody(NamedTuple):
         return f"{self.words} {self.codes}".lower()
 
 
-def read_error(body: object) -> ErrorBody:
+def read_error(body: object) -> ErrorWords:
     """The words and codes of a body, which is a JSON value or a text: JSON, HTML or plain."""
     value = _decoded(body[:MAX_BODY]) if isinstance(body, str) else body
     codes = " ".join(dict.fromkeys(_codes(value, MAX_LEVELS)))
@@ -41,7 +41,7 @@ def read_error(body: object) -> ErrorBody:
     known = "; ".join(words) or codes
     if not known and value not in (None, {}, [], ""):
         known = json.dumps(value, ensure_ascii=False)[:MAX_BODY]
-    return ErrorBody(known, codes)
+    return ErrorWords(known, codes)
 
 
 def _words(value: object, levels: int) -> Iterator[str]:

@@ -6,63 +6,21 @@ finished. Nothing unfinished is completed.
 """
 
 import json
-import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Any
 
 from json_repair import repair_json
 from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
 
 from parley.reply import json_value
 from shared.llm.completion import PartialReply, joined
 from shared.llm.faults import InvalidReply, TransientFault
+from shared.llm.text_objects import AFTER, only_value, read_text, whole_characters
 
 REPAIR_LIMIT = 50_000  # characters; a text built to be hard to repair takes up to a second at this size
-SEARCH_LIMIT = 5_000_000  # characters read in vain; the start of an object counts START_COST of them
-START_COST = 1_000
 MAX_OBJECTS = 100  # the last ones are tried
+CALLS = ("tool_calls", "function", "function_call")
 ARGUMENTS = ("arguments", "parameters", "input")  # of a tool call: an object, or the JSON text of one
-_DECODER = json.JSONDecoder(strict=False)  # raw line breaks inside strings are common and harmless
-
-_NAME = r"(?:\w+:)?(?:ant_?)?(?:think(?:ing)?|thoughts?|reasoning|analysis|reflection|scratchpad)"
-_HARMONY = r"<\|channel\|>\s*{}[^<>{{]*(?:<\|constrain\|>[^<>{{]*)?<\|message\|>"
-_MARK = re.compile(
-    rf"""(?P<close></{_NAME}\s*>|\[/THINK\]|◁/think▷|<\|(?:END_THINKING|end_of_thought)\|>|<channel\|>
-      |{_HARMONY.format(r"(?:final|commentary\s+to=)")}|assistantfinal(?=\s*(?:\{{|```)))
-    |(?P<open><{_NAME}(?:\s[^<>]*)?>|\[THINK\]|◁think▷|<\|(?:START_THINKING|begin_of_thought)\|>|<\|channel>\s*thought
-      |{_HARMONY.format(r"(?:analysis|commentary(?!\s+to=))")})
-    |(?P<object>\{{(?=\s*(?:["'}}]|//|/\*)))""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_CLOSE = re.compile(_MARK.pattern.partition("|(?P<open>")[0], re.VERBOSE | re.IGNORECASE)
-_BEFORE = re.compile(r"\s*(?:<[^<>]*>\s*)*(?:```\w*\s*)?")  # what may precede one
-_AFTER = re.compile(r"[\s`\]]*(?:<[^<>]*>\s*)*")  # what may follow a whole reply: a fence, closing tags
-_ATTEMPT = re.compile(r"\{\s*[\"']?[\w-]+[\"']?\s*:")
-_TOKEN = re.compile(
-    r"""\\.|"(?:[^"\\]++|\\.)*+"|(?<=[\[{,:])\s*'(?:[^'\\]++|\\.|'(?!\s*[,:}\]]))*+'|(?<=[\[{,:])\s*'|//[^\n]*|/\*.*?\*/|[\[\]{}"]""",
-    re.DOTALL,
-)
-
-
-@dataclass
-class _Object:
-    """An object in a text. `value`: None if it is malformed; of an unfinished one, what has arrived."""
-
-    start: int
-    end: int
-    value: dict[str, Any] | None = None
-    is_open: bool = False
-
-
-@dataclass
-class _Reading:
-    """What stands in a text: objects outside the thoughts, the words around them, and the thoughts."""
-
-    objects: list[_Object] = field(default_factory=list)
-    visible: str = ""
-    thoughts: str = ""
 
 
 def read_reply[R: BaseModel](draft: PartialReply, reply: type[R]) -> R:
@@ -80,7 +38,7 @@ def read_reply[R: BaseModel](draft: PartialReply, reply: type[R]) -> R:
                 return parse_reply(joined(call.arguments.getvalue()), reply, must_end=True)
             except InvalidReply:
                 continue
-        reading = _read(text)
+        reading = read_text(text)
         thoughts = draft.thoughts or reading.thoughts
         if draft.finish == "stop" and not reading.visible.strip() and (value := _only_object(thoughts)) is not None:
             fitting = _validated(value, reply)
@@ -98,13 +56,12 @@ def parse_reply[R: BaseModel](text: str, reply: type[R], *, must_end: bool = Fal
 
     With `must_end`, nothing but closing tags and fences may follow it.
     """
-    reading = _read(text)
-    words = reading.visible.strip()
-    if words[:1] == words[-1:] == '"' and isinstance(inner := json_value(words), str):
-        text, reading = inner, _read(inner)
+    reading = read_text(text)
     if not reading.objects:
+        if isinstance(inner := only_value(reading.visible), str):
+            return parse_reply(inner, reply, must_end=must_end)
         raise InvalidReply("there is no JSON object in it", raw=text, no_object=True)
-    if must_end and not _AFTER.fullmatch(text, reading.objects[-1].end):
+    if must_end and not AFTER.fullmatch(text, reading.objects[-1].end):
         raise InvalidReply("it was cut off", raw=text, unfinished=True)
     failures: list[tuple[int, str]] = []  # the size of each object, and what is wrong with it
     left_to_repair = REPAIR_LIMIT
@@ -128,108 +85,11 @@ def parse_reply[R: BaseModel](text: str, reply: type[R], *, must_end: bool = Fal
     raise InvalidReply(max(failures)[1], raw=text)
 
 
-def partial_object(text: str, fields: Collection[str] = ()) -> dict[str, Any] | None:
-    """The last object in `text` with any of these fields, as far as it has arrived; None if there is nothing yet."""
-    try:
-        found = _read(text).objects
-    except InvalidReply:
-        return None
-    values = (item.value for item in reversed(found) if item.value is not None)
-    return next((value for value in values if not fields or not value or not value.keys().isdisjoint(fields)), None)
-
-
 def error_lines(error: ValidationError) -> str:
     """The first ten errors, one per line, without the invalid values."""
     problems = error.errors(include_url=False, include_input=False, include_context=False)
     lines = [f"{'.'.join(map(str, problem['loc'])) or 'object'}: {problem['msg']}" for problem in problems[:10]]
     return "\n".join(lines)
-
-
-def _read(text: str) -> _Reading:
-    """Tell thoughts from the answer by the tags outside of objects, and find the objects. Raises InvalidReply.
-
-    A closing tag without an opening one ends thoughts that began with the text: templates often write the opening tag.
-    """
-    found: list[_Object] = []
-    cuts: list[tuple[int, int]] = []
-    opened: tuple[int, int] | None = None  # where thoughts began, and the number of objects before them
-    position, cost = 0, 0
-    while mark := _MARK.search(text, position):
-        position = mark.end()
-        if mark["close"]:
-            if not opened:
-                cuts.clear()
-            begin, kept = opened or (0, 0)
-            cuts.append((begin, position))
-            del found[kept:]
-            opened = None
-        elif mark["open"]:
-            opened = opened or (mark.start(), len(found))
-        else:
-            item, read = _object_at(text, mark.start())
-            position = item.end if item else position
-            cost += 0 if item and item.value is not None else read + START_COST
-            found += [item] if item else []
-            if cost > SEARCH_LIMIT:
-                raise InvalidReply("too many pieces of it look like JSON: answer with one object alone", raw=text)
-    if opened and not text[: opened[0]].rpartition("\n")[2].strip():  # else the tag is mentioned in a sentence
-        cuts.append((opened[0], len(text)))
-        del found[opened[1] :]
-    ends = [0, *(end for _, end in cuts)]
-    starts = [*(start for start, _ in cuts), len(text)]
-    visible = "".join(text[end:start] for end, start in zip(ends, starts, strict=True))
-    return _Reading(found, visible, "".join(text[start:end] for start, end in cuts))
-
-
-def _object_at(text: str, start: int) -> tuple[_Object | None, int]:
-    """The object that begins here, or None; and the number of characters that were read to find out."""
-    try:
-        value, end = _DECODER.raw_decode(text, start)
-        return _Object(start, end, _whole_characters(value, text[start:end])), 0
-    except RecursionError:
-        return _Object(start, _next_close(text, start), is_open=True), len(text) - start
-    except ValueError:
-        pass
-    try:
-        value = from_json(text[start:], allow_partial="trailing-strings")
-        return _Object(start, len(text), value, is_open=True), 0
-    except ValueError:
-        pass
-    end, read = _closing_bracket(text, start)
-    if end and not any(mark["close"] or mark["open"] for mark in _MARK.finditer(text, start, end)):
-        return _Object(start, end), read
-    if not end and _ATTEMPT.match(text, start):
-        return _Object(start, _next_close(text, start), is_open=True), read
-    return None, read
-
-
-def _next_close(text: str, start: int) -> int:
-    """Where the next closing tag of thoughts begins; the end of the text if there is none."""
-    mark = _CLOSE.search(text, start)
-    return mark.start() if mark else len(text)
-
-
-def _closing_bracket(text: str, start: int) -> tuple[int, int]:
-    """The end of the malformed object that begins here, 0 if it is not closed; and how many characters were read."""
-    expected: list[str] = []
-    end = start
-    for token in _TOKEN.finditer(text, start):
-        word, end = token[0], token.end()
-        if word in "{[":
-            expected.append("}" if word == "{" else "]")
-        elif word in "}]":
-            if expected.pop() != word:
-                break
-            if not expected:
-                return end, end - start
-        elif word.strip() in ('"', "'"):  # a string that does not end
-            break
-    return 0, len(text) - start
-
-
-def _whole_characters(value: Any, source: str) -> Any:
-    """The value with U+FFFD for halves of characters, which JSON can escape and UTF-8 cannot express."""
-    return json.loads(joined(json.dumps(value, ensure_ascii=False))) if "\\u" in source else value
 
 
 def _repaired(source: str) -> dict[str, Any] | None:
@@ -238,7 +98,7 @@ def _repaired(source: str) -> dict[str, Any] | None:
         value = repair_json(source, return_objects=True)
     except RecursionError:
         return None
-    return _whole_characters(value, "\\u") if isinstance(value, dict) else None
+    return whole_characters(value, "\\u") if isinstance(value, dict) else None
 
 
 def _validated[R: BaseModel](value: dict[str, Any], reply: type[R]) -> R | ValidationError:
@@ -263,10 +123,10 @@ def _enclosed(value: dict[str, Any], reply: type[BaseModel]) -> Iterator[dict[st
     names = reply.model_fields if _has_fields(value, reply) else value
     for name in filter(value.__contains__, names):
         inner = json_value(value[name]) if name in ARGUMENTS else value[name]
-        if isinstance(inner, dict):
-            yield inner
-            if name == "function":
-                yield from _enclosed(inner, reply)
+        for item in inner if name == "tool_calls" and isinstance(inner, list) else [inner]:
+            if isinstance(item, dict):
+                yield item
+                yield from _enclosed(item, reply) if name in CALLS else ()
 
 
 def _has_fields(value: dict[str, Any], reply: type[BaseModel]) -> bool:
@@ -276,15 +136,9 @@ def _has_fields(value: dict[str, Any], reply: type[BaseModel]) -> bool:
 
 
 def _only_object(thoughts: str) -> dict[str, Any] | None:
-    """The object if the thoughts, or what follows them, consist of it, with nothing but a tag and a fence around it."""
-    whole = _read(thoughts).visible.strip() or thoughts
-    begin = _BEFORE.match(whole)
-    start = begin.end() if begin else 0
-    try:
-        value, end = _DECODER.raw_decode(whole, start)
-    except (ValueError, RecursionError):
-        return None
-    return _whole_characters(value, whole) if isinstance(value, dict) and _AFTER.fullmatch(whole, end) else None
+    """The object if the thoughts, or what follows them, consist of it."""
+    value = only_value(read_text(thoughts).visible.strip() or thoughts)
+    return value if isinstance(value, dict) else None
 
 
 def _why_empty(draft: PartialReply, thoughts: str) -> str:

@@ -14,7 +14,7 @@ import httpx2
 from shared.llm.completion import ErrorAnswer, PartialReply
 from shared.llm.errors import ModelFailed
 from shared.llm.faults import InvalidReply, TransientFault, shorten
-from shared.llm.parsing import partial_object
+from shared.llm.text_objects import partial_object
 from shared.llm.types import OnPartial
 
 PARTIAL_EVERY = 1 / 30  # seconds

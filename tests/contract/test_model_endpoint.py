@@ -133,6 +133,16 @@ def without_temperature(body: dict[str, Any]) -> Response:
     return openai_style(body)
 
 
+def with_a_strict_template(body: dict[str, Any]) -> Response:
+    """Has a chat template that knows no role `system` and takes user and assistant only in turn; ignores formats."""
+    roles = [message["role"] for message in body["messages"]]
+    if "system" in roles:
+        return rejects("System role not supported")
+    if roles != (["user", "assistant"] * len(roles))[: len(roles)] or roles[-1] != "user":
+        return rejects("Conversation roles must alternate user/assistant/user/assistant/...")
+    return ignores_the_schema(body)
+
+
 # Kind of server -> outcomes of the calls for the first request. The second request always takes one call.
 KINDS: dict[Kind, list[str]] = {
     openai_style: ["ok"],
@@ -143,6 +153,7 @@ KINDS: dict[Kind, list[str]] = {
     with_empty_choices_first: ["ok"],
     in_one_piece: ["ok"],
     without_temperature: ["failed", "ok"],
+    with_a_strict_template: ["failed", "invalid", "ok"],
 }
 
 

@@ -87,7 +87,7 @@ def _good() -> bytes:
     return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" + body
 
 
-class Asking:
+class RecordedClient:
     """A client of such a server, and all that it reports."""
 
     def __init__(self, url: str) -> None:
@@ -110,9 +110,9 @@ class Asking:
 
 
 @asynccontextmanager
-async def asking(server: RecordedServer) -> AsyncIterator[Asking]:
+async def client_of(server: RecordedServer) -> AsyncIterator[RecordedClient]:
     async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as listener:
-        client = Asking(f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1")
+        client = RecordedClient(f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1")
         yield client
         await client.model.aclose()
 
@@ -123,7 +123,7 @@ async def test_a_recorded_answer_is_understood(path: Path, size: int) -> None:
     recording = Recording.read(path)
     what, _, argument = recording.then.partition(" ")
     server = RecordedServer(recording, size, times=1)
-    async with asking(server) as client:
+    async with client_of(server) as client:
         if what == "fails":
             with pytest.raises(getattr(shared.llm, argument)):
                 await client.ask()
@@ -159,7 +159,7 @@ async def test_the_words_of_an_answer_that_lasts_reach_the_person_without_the_ke
     if recording.then.startswith("reply"):
         assert not recording.shows
         return
-    async with asking(RecordedServer(recording, size=1 << 20, times=100)) as client:
+    async with client_of(RecordedServer(recording, size=1 << 20, times=100)) as client:
         with pytest.raises(ModelError) as failed:
             await client.ask()
     for words in recording.shows:

@@ -218,7 +218,9 @@ async def test_a_rejected_request_without_a_fallback_fails_at_once() -> None:
 )
 async def test_a_prompt_over_the_context_fails_at_once_with_advice(status: int, message: str) -> None:
     client = ScriptedClient(error(status, message))
-    with pytest.raises(ModelFailed, match="no longer fits the model's context: serve the model with") as failed:
+    with pytest.raises(
+        ModelFailed, match="no longer fits the model's context: serve the model with a larger context"
+    ) as failed:
         await client.ask()
     assert message in failed.value.reason
     assert len(client.sent) == 1

@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict
 from parley.events.values import ModelCall
 from shared.llm import Message, ModelFailed, ModelRequest, ScriptedModel
 from shared.llm.faults import InvalidReply, shorten
-from shared.llm.parsing import REPAIR_LIMIT, parse_reply, partial_object
+from shared.llm.parsing import REPAIR_LIMIT, parse_reply
 from shared.llm.schema import strict_schema
+from shared.llm.text_objects import partial_object
 from shared.llm.usage import Tokens, cost, estimate
 
 
