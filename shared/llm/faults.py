@@ -18,7 +18,7 @@ REJECTED = frozenset({400, 405, 406, 413, 414, 415, 422, 431})  # status codes o
 # What servers say of a cause, in their words and codes, in lower case.
 CONTEXT_EXCEEDED = re.compile(
     r"context[ _](?:length|size|window|limit)|exceed_context_size|model's context|model token limit|too many tokens"
-    r"|max(?:imum)? (?:model|prompt|sequence) ?len|(?:prompt|input|request|message)s?\b.{0,60}\btoo (?:long|large)"
+    r"|(?:prompt|input|request(?! entity)|message)s?\b.{0,60}\btoo (?:long|large)|max(?:imum)? (?:model|prompt) len"
     r"|input token count|`?inputs`?.{0,30}\btokens?\b|range of input length|exceeds max length|reduce the length"
 )
 RATE_LIMITED = re.compile(r"per[ _]?(?:second|minute|hour|day)|retry in|try again|rate[ _]limit|retrydelay")
@@ -34,8 +34,6 @@ WRONG_KEY = re.compile(
     r"api[ _-]?key\b.{0,40}\b(?:not valid|invalid|incorrect|missing|expired|required)"
     r"|\b(?:invalid|incorrect|missing|expired|no)\b.{0,20}\bapi[ _-]?key|api_key_invalid|invalid_api_key"
 )
-
-
 CONTEXT_ADVICE = (
     "The session no longer fits the model's context: serve the model with a larger context or choose another model and "
     "retry, or begin a new session"
@@ -153,16 +151,17 @@ class _Answer(NamedTuple):
         """The error with the server's words, and what to do."""
         status, words, text = self.status, self.words, self.text
         code = f" ({status})" if status else ""
-        if status == 402 or (NO_QUOTA.search(text) and not RATE_LIMITED.search(text)):
+        if status == 402 or (status < 500 and NO_QUOTA.search(text) and not RATE_LIMITED.search(text)):
             return ModelMisconfigured(f"the account behind the key cannot pay, or has no quota left{code}. {words}")
-        if status in (401, 403) or WRONG_KEY.search(text):
-            return ModelMisconfigured(f"the endpoint refuses the key{code}: set {names.key}. {words}")
+        if status in (401, 403) or (status < 500 and WRONG_KEY.search(text)):
+            refuses = "denies access" if status == 403 else "refuses the key"
+            return ModelMisconfigured(f"the endpoint {refuses}{code}: check {names.key}. {words}")
         if status not in (408, 429):
             if CONTEXT_EXCEEDED.search(text):
                 return ModelFailed(f"{CONTEXT_ADVICE}. The endpoint says: {words}")
             if without := ability.without_rejected(text):
                 return UnsupportedRequest(words, without)
-            if status == 404 or UNKNOWN_MODEL.search(text):
+            if status == 404 or (status < 500 and UNKNOWN_MODEL.search(text)):
                 return ModelMisconfigured(
                     f"the endpoint knows no such address or model{code}: check {names.url} and {names.model}. {words}"
                 )

@@ -17,7 +17,9 @@ MODES: tuple[Mode, ...] = ("json_schema", "json_object", "text")
 # What servers call the parts of a request when they refuse them, in lower case.
 STREAM_OPTIONS = re.compile(r"stream[ _]?options|include_usage")
 TEMPERATURE = re.compile(r"temperature")
-SYSTEM_ROLE = re.compile(r"system[ _](?:role|message|prompt)s?\b.{0,40}\bnot|only user and assistant roles|role system")
+SYSTEM_ROLE = re.compile(
+    r"system[ _](?:role|message|prompt)s?\b.{0,40}\bnot|only user and assistant roles|role system|support 'system'"
+)
 FORMAT = re.compile(
     r"(?:response|output)[ _]?format|json[ _]?(?:schema|object|mode)|structured[ _]?output|schema|grammar|guided"
 )
