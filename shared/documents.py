@@ -8,7 +8,7 @@ import codecs
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections import Counter
 from typing import Any
 
 import yaml
@@ -22,7 +22,6 @@ WORDS = {
     "float": r"-?(?:0|[1-9][0-9]*)\.(?:0|[0-9]*[1-9])(?:[eE][-+]?[0-9]+)?",
     "merge": "<<",
 }
-NUMBERS: Mapping[str, Callable[[str], float]] = {"int": int, "float": float}
 TAG = "tag:yaml.org,2002:"
 
 
@@ -88,8 +87,7 @@ def _without_mark(text: str) -> str:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in value if names.count(name) > 1)
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise BadDocument(f"“{twice[:100]}” occurs twice in one object")
     return value
 
@@ -183,7 +181,7 @@ class _Loader(yaml.SafeLoader):
 
     def construct_number(self, node: yaml.ScalarNode) -> float:
         try:
-            return NUMBERS[node.tag.removeprefix(TAG)](node.value)
+            return int(node.value) if node.tag == TAG + "int" else float(node.value)
         except ValueError:
             raise _refusal("this number is too long", node) from None
 
@@ -195,6 +193,6 @@ def _refusal(why: str, where: Any) -> yaml.MarkedYAMLError:
 
 for _kind, _pattern in WORDS.items():
     _Loader.add_implicit_resolver(TAG + _kind, re.compile(rf"(?:{_pattern})\Z"), None)
-for _kind in NUMBERS:
+for _kind in ("int", "float"):
     _Loader.add_constructor(TAG + _kind, _Loader.construct_number)
 _Loader.add_constructor(TAG + "merge", lambda _, node: node.value)  # a plain “<<” that is no name
