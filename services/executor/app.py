@@ -1,5 +1,6 @@
 """The executor's application: `python -m services.executor.app`."""
 
+import asyncio
 from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
@@ -28,6 +29,7 @@ from parley.protocol.tools import (
     Violations,
 )
 from services.executor.execution_plan import StepGuide
+from services.executor.fair_slots import FairSlots
 from services.executor.flow import PathGuide
 from services.executor.handlers import Executor, Guide
 from services.executor.poll_requests import LookRequests
@@ -38,9 +40,12 @@ from services.executor.sources.packs import LoadedPackSource
 from services.executor.step_executors import StepExecutors
 from services.executor.tool_requests import ToolRequests
 from services.executor.tools import Registry, StaticSource, ToolSource
+from shared import sandbox
 from shared.bus import Delivery
 from shared.settings import Settings
-from shared.worker import ServiceContext, WorkerApplication, WorkerOverrides, serve, worker_application
+from shared.worker import ServiceContext, WorkContext, WorkerApplication, WorkerOverrides, serve, worker_application
+
+WAITING = 8  # deliveries that a process holds for each slot, so that those of other users are among them
 
 log = structlog.get_logger("executor")
 
@@ -58,10 +63,16 @@ def build(settings: Settings, parts: WorkerOverrides | None = None) -> WorkerApp
     app = worker_application("executor", settings, parts)
     tools = app.resource(lambda: open_executor(app.service_context))
 
-    @app.broker.subscriber(durable="executor")
+    slots = FairSlots(settings.worker_concurrency)
+
+    async def run_in_turn(context: WorkContext) -> None:
+        async with slots.slot(context.session.owner):
+            await tools().executor.run_batch(context)
+
+    @app.broker.subscriber(durable="executor", limit=WAITING * settings.worker_concurrency)
     async def execute(delivery: Delivery) -> None:
         """Run the actions that are due."""
-        await app.work(delivery, tools().executor.run_batch)
+        await app.work(delivery, run_in_turn)
 
     @app.broker.subscriber(TOOLS_LIST, queue="executor", request=ListTools, answer=ToolPage)
     async def list_tools(subject: str, data: bytes) -> bytes:
@@ -100,6 +111,8 @@ def build(settings: Settings, parts: WorkerOverrides | None = None) -> WorkerApp
 async def open_executor(context: ServiceContext) -> AsyncIterator[Endpoints]:
     """Opens packs, MCP servers and step executors, and closes them at the end."""
     async with AsyncExitStack() as opened:
+        if abandoned := await asyncio.to_thread(sandbox.remove_abandoned):
+            log.info("program_folders_removed", folders=abandoned)
         loaded = LoadedPacks(context.settings.parley_packs_dir)
         names = [pack.name for pack in loaded.packs.values() if pack.tools]
         await loaded.open(context.settings, opened)
