@@ -1,5 +1,6 @@
 """The content of a response: read within limits, and decoded to JSON or text."""
 
+import asyncio
 import codecs
 import re
 import zlib
@@ -9,7 +10,7 @@ import httpx2
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from shared.repair.bounds import is_bounded
+from shared.repair.bounds import is_bounded, is_finite
 
 # Python also has slow and private encodings: a server may only name those that web pages use.
 _CHARSETS = re.compile(
@@ -18,6 +19,9 @@ _CHARSETS = re.compile(
 )
 
 _CHARSET = re.compile(r"charset\s*=\s*\"?([\w.:-]{1,40})", re.IGNORECASE)
+
+
+MAX_PIECES, PIECES_AT_ONCE = 50_000, 200  # of a response; and those that are read before other tasks run
 
 
 class UnreadableContent(Exception):
@@ -38,7 +42,13 @@ async def read_content(response: httpx2.Response, limit: int) -> bytes:
         raise UnreadableContent("The content has an encoding that was not asked for.")
     unpacked = _Gzip() if "gzip" in encoding else None
     raw, body = 0, bytearray()
+    pieces = 0
     async for chunk in response.aiter_raw():
+        pieces += 1
+        if pieces > MAX_PIECES:
+            raise UnreadableContent(f"The content is sent in more than {MAX_PIECES:,} pieces.")
+        if pieces % PIECES_AT_ONCE == 0:
+            await asyncio.sleep(0)  # one packet may hold thousands
         raw += len(chunk)
         body += unpacked.decode(chunk, limit - len(body)) if unpacked else chunk
         if max(raw, len(body)) > limit:
@@ -51,7 +61,8 @@ async def read_content(response: httpx2.Response, limit: int) -> bytes:
 def decode_content(body: bytes, content_type: str) -> Content:
     """The decoded content. Raises UnreadableContent if it is neither JSON nor text.
 
-    JSON that is malformed, too large or too deep for a result is returned as text.
+    JSON that is malformed, too large or too deep for a result is returned as text, and so is one with a number that is
+    not finite, such as 1e999.
     """
     media_type, charset = _parts(content_type)
     if media_type == "application/json" or media_type.endswith("+json"):
@@ -59,7 +70,7 @@ def decode_content(body: bytes, content_type: str) -> Content:
             data = from_json(body, allow_inf_nan=False)
         except ValueError:
             data = None
-        if data is not None and is_bounded(data):
+        if data is not None and is_bounded(data) and is_finite(data):
             return Content(data=data)
     try:
         return Content(text=_text(body, charset, strict=not media_type.startswith("text/")))

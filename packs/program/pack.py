@@ -8,6 +8,7 @@ from pydantic_core import to_json
 
 from parley import Context, Failed, Pack, Refused, tool
 from shared import sandbox
+from shared.repair.bounds import is_finite
 
 MAX_OUTPUT = 100_000  # bytes of stdout, and of stderr, in the event of a run
 PYTHON = "text/x-python"
@@ -90,16 +91,12 @@ async def run_program(call: RunProgram, context: Context) -> JsonValue:
 
 
 def _value(printed: str) -> JsonValue:
-    """The printed JSON value, or the printed text."""
+    """The printed JSON value, or the printed text if it is none, or has a number that is not finite."""
     try:
-        value: JsonValue = json.loads(printed, parse_constant=_no_number)
+        value: JsonValue = json.loads(printed)
     except (ValueError, RecursionError):
         return printed
-    return value
-
-
-def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+    return value if is_finite(value) else printed
 
 
 def _truncated(outcome: sandbox.RunResult) -> sandbox.RunResult:

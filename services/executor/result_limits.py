@@ -11,6 +11,7 @@ from services.executor.tools import ToolResult
 from shared.domain.memory import text_of
 from shared.domain.session import Session
 from shared.logging import conceal
+from shared.repair.bounds import is_finite
 
 EXCERPT = 4_000  # characters
 SHORT_EXCERPT = 200  # characters, once the session has no room left
@@ -27,10 +28,17 @@ class ArtefactWriter(Protocol):
 def with_json_value(result: ToolResult, value: object, effect: Effect) -> ToolResult:
     """The result with this value as JSON. If JSON cannot express it, a read has failed; a write still counts."""
     try:
-        return result._replace(value=to_jsonable_python(value))
+        return result._replace(value=_finite(to_jsonable_python(value)))
     except ValueError as error:
         ok = result.ok and effect != "read"
         return result._replace(ok=ok, value=None, error=unstorable_error(result.error, error))
+
+
+def _finite(value: JsonValue) -> JsonValue:
+    """The value. Raises ValueError if it has a number that is not finite."""
+    if not is_finite(value):
+        raise ValueError("it has a number that is not finite")
+    return value
 
 
 def parse_json_text(result: JsonValue) -> JsonValue:

@@ -45,10 +45,17 @@ async def run_within_deadline(tool: RegisteredTool, run: Callable[[], Awaitable[
             return ToolResult(ok=False, error=wording.OUT_OF_BUDGET, unknown=tool.spec.effect != "read", cause="budget")
         except (ModelError, CommandRefused, LogUnavailable, UpgradeNeeded):
             raise  # not the tool's fault: the worker handles an unavailable model or log, and a stop
-        except (Exception, SystemExit) as error:  # also a plug-in that calls sys.exit()
-            log.exception("tool_failed", tool=tool.spec.name)
-            return ToolResult(
-                ok=False, error=f"{type(error).__name__}: {error}"[:2000], unknown=tool.spec.effect != "read"
-            )
+        except asyncio.CancelledError as error:
+            if (task := asyncio.current_task()) and task.cancelling():
+                raise
+            return _failed(tool, error)  # a task inside the tool was cancelled, not this call
+        except (Exception, BaseExceptionGroup, SystemExit, KeyboardInterrupt) as error:  # also of plug-ins
+            return _failed(tool, error)
     why = f"{tool.spec.name} did not answer within {tool.timeout:g} seconds."
     return ToolResult(ok=False, error=why, unknown=tool.spec.effect != "read", cause="timeout")
+
+
+def _failed(tool: RegisteredTool, error: BaseException) -> ToolResult:
+    log.error("tool_failed", tool=tool.spec.name, exc_info=error)
+    words = f"{type(error).__name__}: {error}".removesuffix(": ")
+    return ToolResult(ok=False, error=words[:2000], unknown=tool.spec.effect != "read")

@@ -1,5 +1,7 @@
 """Bounds on the size of a JSON value, checked without recursion and without reading beyond them."""
 
+import math
+
 from pydantic import JsonValue
 
 MAX_NODES, MAX_DEPTH = 100_000, 64
@@ -23,3 +25,13 @@ def _children(value: JsonValue) -> list[JsonValue]:
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else []
+
+
+def is_finite(value: JsonValue) -> bool:
+    """Whether the value holds only numbers that JSON can express. Assumes that it is bounded."""
+    level: list[JsonValue] = [value]
+    while level:
+        if any(isinstance(each, float) and not math.isfinite(each) for each in level):
+            return False
+        level = [child for each in level for child in _children(each)]
+    return True

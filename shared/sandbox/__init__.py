@@ -8,6 +8,7 @@ program: its own environment, resource limits, another user if root, Landlock, s
 """
 
 from shared.sandbox.model import Limits, RunResult, SandboxUnavailable
+from shared.sandbox.scratch import remove_abandoned
 from shared.sandbox.supervisor import available, run
 
-__all__ = ["Limits", "RunResult", "SandboxUnavailable", "available", "run"]
+__all__ = ["Limits", "RunResult", "SandboxUnavailable", "available", "remove_abandoned", "run"]

@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 from shared.sandbox.jail.launch_options import LaunchOptions
 from shared.sandbox.model import Limits, SandboxUnavailable
-from shared.sandbox.scratch import folder
+from shared.sandbox.scratch import USERS, folder
 
 _START = "import sys; sys.path.append(sys.argv.pop(1)); from jail.launcher import main; sys.path.pop(); main()"
 _HERE = os.fspath(Path(__file__).parent)
-_FIRST_USER, _USERS = 60_800, 256  # a range of user ids that no distribution uses
 _NEEDED = sum(1 << capability for capability in (0, 1, 3, 5, 6, 7))  # chown, dac_override, fowner, kill, setgid, setuid
 _STDIN = ".stdin"
 
@@ -86,7 +85,7 @@ def _new_user() -> int:
     (effective,) = (int(line.split()[1], 16) for line in lines if line.startswith("CapEff:"))
     if _NEEDED & ~effective:
         raise SandboxUnavailable("Root lacks rights here that the sandbox needs: run it as an ordinary user")
-    return _FIRST_USER + secrets.randbelow(_USERS)
+    return secrets.choice(USERS)
 
 
 class _Pipe(NamedTuple):

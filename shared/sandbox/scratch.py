@@ -1,5 +1,6 @@
 """The folder of a run: created with the program's files, measured during the run, removed after it."""
 
+import fcntl
 import os
 import re
 import stat
@@ -13,6 +14,8 @@ from typing import NamedTuple
 
 from shared.sandbox.deleted_files import hidden_bytes
 
+PREFIX, SUFFIX = "program-", "-parley"
+USERS = range(60_800, 61_056)  # of programs that root starts; no distribution uses them
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _PRIVATE = 0o700
 MAX_ENTRIES = 2_000
@@ -43,8 +46,10 @@ def folder(files: Mapping[str, str], *, owner: int, data: Mapping[str, bytes] | 
 
     User and group `owner` own it (0: this process does).
     """
-    place = Path(tempfile.mkdtemp(prefix="program-")).resolve()
+    place = Path(tempfile.mkdtemp(prefix=PREFIX, suffix=SUFFIX)).resolve()
+    lock = os.open(place, os.O_DIRECTORY)
     try:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # it ends with this process, however that ends
         for name, text in files.items():
             (place / name).write_bytes(text.encode(errors="replace"))
         for name, content in (data or {}).items():
@@ -57,6 +62,35 @@ def folder(files: Mapping[str, str], *, owner: int, data: Mapping[str, bytes] | 
         yield place
     finally:
         remove(place)
+        os.close(lock)
+
+
+def remove_abandoned() -> int:
+    """Remove the folders of runs whose process was killed, and return how many there were."""
+    removed = 0
+    for place in Path(tempfile.gettempdir()).glob(f"{PREFIX}*{SUFFIX}"):
+        try:
+            lock = os.open(place, os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:
+            continue  # gone, or of another user
+        try:
+            if os.fstat(lock).st_uid in (os.geteuid(), *USERS) and _is_abandoned(lock):
+                remove(place)
+                removed += 1
+        except OSError:
+            continue  # the next start tries again
+        finally:
+            os.close(lock)
+    return removed
+
+
+def _is_abandoned(lock: int) -> bool:
+    """Whether no process holds this folder. One without files was made just now, and is not locked yet."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return bool(os.listdir(lock))
 
 
 def exceeds(place: Path, *, limit: int, pid: int) -> bool:
