@@ -131,9 +131,11 @@ def schema_lines(schema: Schema) -> list[str]:
     output: list[str] = []
     for table in schema.tables:
         rows = "" if table.rows is None else f"  {counted(table.rows, 'row')}"
-        output.append(f"{table.name}{rows}{f'  {table.comment}' if table.comment else ''}")
-        width = max((len(column.name) for column in table.columns), default=0)
-        output += [f"  {column.name.ljust(width)}  {_about(column)}".rstrip() for column in table.columns]
+        output.append(f"{table.written or table.name}{rows}{f'  {table.comment}' if table.comment else ''}")
+        width = max((len(column.written or column.name) for column in table.columns), default=0)
+        output += [
+            f"  {(column.written or column.name).ljust(width)}  {_about(column)}".rstrip() for column in table.columns
+        ]
     return output
 
 

@@ -14,7 +14,7 @@ from sql.database import ReadOnlyDatabase
 from sql.hidden import Hidden
 from sql.json_rows import JsonText, RowCollector, read_real
 from sql.outcome import QueryCheck, QueryFailed, QueryLimits, QueryRefused, QueryResult
-from sql.postgres_catalogs import FINGERPRINT
+from sql.postgres_catalogs import FINGERPRINT, SCHEMAS
 from sql.postgres_cover import cover
 from sql.postgres_errors import LOST, failure
 from sql.postgres_guard import check_query, explain_refusal
@@ -48,7 +48,7 @@ class PostgresDatabase(ReadOnlyDatabase):
 
     async def run(self, sql: str) -> QueryResult:
         began = time.monotonic()
-        query = parse_query(sql, self.dialect, self.limits)
+        query = await asyncio.to_thread(parse_query, sql, self.dialect, self.limits)
 
         async def work(connection: Any) -> QueryResult:
             text, _ = await self._prepared(connection, query)
@@ -71,7 +71,7 @@ class PostgresDatabase(ReadOnlyDatabase):
         return await self._run_in_time(work, self.limits.seconds + GRACE_PERIOD)
 
     async def _check(self, sql: str) -> QueryCheck:
-        query = parse_query(sql, self.dialect, self.limits)
+        query = await asyncio.to_thread(parse_query, sql, self.dialect, self.limits)
 
         async def work(connection: Any) -> QueryCheck:
             _, tables = await self._prepared(connection, query)
@@ -81,7 +81,14 @@ class PostgresDatabase(ReadOnlyDatabase):
 
     async def _read_schema(self) -> Schema:
         async def work(connection: Any) -> Schema:
-            return await read_pg_schema(connection, await self._current_names(connection))
+            first = await self._current_names(connection)
+            schemas = [row["nspname"] for row in await connection.fetch(SCHEMAS)]
+            others = [
+                await read_pg_names(connection, schema, first.fingerprint, self.hidden)
+                for schema in schemas
+                if first.open_to(schema)
+            ]
+            return await read_pg_schema(connection, first, others)
 
         return await self._run_in_time(work, SCHEMA_TIMEOUT)
 
@@ -92,7 +99,7 @@ class PostgresDatabase(ReadOnlyDatabase):
     async def _prepared(self, connection: Any, query: ParsedQuery) -> tuple[str, tuple[str, ...]]:
         """The SQL to run and the tables that it reads. Raises QueryRefused."""
         names = await self._current_names(connection)
-        tables = check_query(query, names)
+        tables = await asyncio.to_thread(check_query, query, names)
         whole = cover(query, names, self.limits)
         try:
             plan = json.loads(await connection.fetchval(f"EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) {whole.fenced}"))
@@ -103,7 +110,7 @@ class PostgresDatabase(ReadOnlyDatabase):
             raise (
                 explain_refusal(sql_error, query, names) if isinstance(sql_error, QueryRefused) else sql_error
             ) from error
-        check_plan(plan, names, tables, whole, query.sql)
+        await asyncio.to_thread(check_plan, plan, names, tables, whole, query.sql)
         return whole.text, tables
 
     async def _current_names(self, connection: Any) -> PgNames:

@@ -12,6 +12,16 @@ SELECT concat_ws(' ',
     ({_ROWS.format(table="r", row="oid")} pg_catalog.pg_rewrite r WHERE oid >= 16384),
     ({_ROWS.format(table="i", row="inhrelid")} pg_catalog.pg_inherits i))
 """
+SCHEMAS = """
+SELECT nspname FROM pg_catalog.pg_namespace n WHERE has_schema_privilege(n.oid, 'USAGE') ORDER BY nspname
+"""
+ELSEWHERE = """
+SELECT n.nspname AS schema, c.relname AS name
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') AND NOT c.relispartition AND has_schema_privilege(n.oid, 'USAGE')
+    AND has_table_privilege(c.oid, 'SELECT') AND n.oid <> $1::text::regnamespace
+ORDER BY n.nspname
+"""
 TABLES = """
 SELECT c.relname AS name, c.relkind IN ('v', 'm') AS view,
     has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT') AS readable,
@@ -47,6 +57,7 @@ JOIN pg_catalog.pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobji
 JOIN pg_catalog.pg_attribute b ON b.attrelid = c.oid AND b.attnum = d.refobjsubid AND b.attnum <> g.attnum
 WHERE c.relnamespace = $1::text::regnamespace AND c.relkind IN ('r', 'p', 'f')
 """
+KEYWORDS = "SELECT word FROM pg_catalog.pg_get_keywords() WHERE catcode IN ('R', 'T')"
 # Functions that are not built in are usable only if an extension's and pure, or overloads that only read.
 FUNCTIONS = """
 WITH f AS (

@@ -76,4 +76,5 @@ def _longest(kinds: dict[str, ErrorKind], code: str) -> ErrorKind | None:
 def _words(error: asyncpg.PostgresError) -> str:
     words = str(getattr(error, "message", None) or error).partition("\n)")[0]  # the rest belongs to the wrapper
     hint = getattr(error, "hint", None)
-    return f"{words}. {hint}" if hint else words
+    # PostgreSQL's own suggestion writes "Order.Name" for a column of another spelling; ours follows
+    return f"{words}. {hint}" if hint and not hint.startswith("Perhaps you meant to reference") else words

@@ -13,10 +13,14 @@ from sqlglot.optimizer.scope import traverse_scope
 from sql.outcome import QueryRefused
 from sql.postgres_names import PgNames
 from sql.query_parser import ParsedQuery, function_calls
+from sql.spelling import quoted
 from sql.tokens import Token
 
-MAX_TEXT = 100_000  # characters that repeat(), lpad() and rpad() may produce
+MAX_TEXT = 100_000  # characters that repeat(), lpad() and rpad() may produce, or format() for one value
+MAX_TABLES = 500  # in one query; sqlglot takes a time that grows with the square of their number
+_WIDE = re.compile(r"%(?:\d+\$)?-?(?:\*|\d{6,})")  # a width of format(): from an argument, or of six digits
 _SYSTEM = ("pg_catalog", "information_schema")
+_MISSING = re.compile(r'(?:column|relation) "?([^"]+?)"? does not exist')
 # Types and functions of the same names that turn numbers into names of tables, functions and roles.
 _NAMING = frozenset(
     f"reg{what}{end}"
@@ -29,6 +33,8 @@ def check_query(query: ParsedQuery, names: PgNames) -> tuple[str, ...]:
     """The listed tables that the text mentions. Raises QueryRefused."""
     for schema, call in function_calls(query.tokens):
         check_function(names, schema, call.text.lower())
+        if call.text.lower() == "format":
+            _check_width(next(token for token in query.tokens if token.start > call.end and token.text != "("))
     _check_spelling(query.tokens, names)
     check_naming(query.tokens, names)
     tables = _tables(query.tree) if query.tree is not None else None
@@ -44,7 +50,7 @@ def check_query(query: ParsedQuery, names: PgNames) -> tuple[str, ...]:
 
 
 def explain_refusal(refusal: QueryRefused, query: ParsedQuery, names: PgNames) -> QueryRefused:
-    """A clearer refusal if PostgreSQL does not know a column because it is covered."""
+    """A clearer refusal: that a column is hidden, or how the names that are meant are written."""
     for name in sorted(mentioned(query.tokens) & names.fenced & names.hidden_columns.keys()):
         table, rest = names.spelling[name], ", ".join(names.visible[name]) or "nothing"
         for column in names.hidden_columns[name]:
@@ -53,7 +59,19 @@ def explain_refusal(refusal: QueryRefused, query: ParsedQuery, names: PgNames) -
         if "GROUP BY" in refusal.message:  # PostgreSQL does not know the primary key of a cover
             why = f"{refusal.message}. Parts of {table} are hidden, so that its key alone does not do."
             return QueryRefused(refusal.kind, why)
-    return refusal
+    columns = [column for name in mentioned(query.tokens) & names.listed for column in names.visible.get(name, ())]
+    missing = _MISSING.search(refusal.message)
+    wrong = missing[1].rpartition(".")[2] if missing else ""
+    match refusal.kind:
+        case "table" if wrong:
+            hint = names.meant_table(query.tokens, wrong)
+        case "column" if columns:
+            hint = names.spell.hint(query.tokens, wrong, columns)
+        case "syntax":
+            hint = names.spell.hint(query.tokens, "", [*names.tables, *columns])
+        case _:
+            hint = ""
+    return QueryRefused(refusal.kind, f"{refusal.message}. {hint}") if hint else refusal
 
 
 # --- functions
@@ -79,6 +97,13 @@ def check_function(names: PgNames, schema: str | None, name: str) -> None:
         )
     if schema is not None and schema not in ("pg_catalog", names.schema.lower()):
         raise QueryRefused("function", f"{schema}.{name}: only PostgreSQL's own functions may be called.")
+
+
+def _check_width(first: Token) -> None:
+    """Refuse a format() whose first argument is not a plain text, or asks for much space."""
+    if first.kind != "string" or "\\" in first.text or _WIDE.search(first.text):
+        why = f"format() needs a text with widths below {MAX_TEXT} as its first argument. Write the text itself there."
+        raise QueryRefused("too_large", why)
 
 
 def _check_sizes(tree: exp.Expression) -> None:
@@ -142,6 +167,8 @@ def _tables(tree: exp.Expression) -> list[exp.Table] | None:
     """The tables of the tree that are not CTEs; None if sqlglot cannot resolve them."""
     try:
         _check_sizes(tree)
+        if sum(1 for _ in tree.find_all(exp.Table)) > MAX_TABLES:
+            return None
         sources = [source for scope in traverse_scope(tree) for source in scope.sources.values()]
         defined = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
         tables = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
@@ -157,19 +184,23 @@ def _table(table: exp.Table, names: PgNames) -> str:
     name, schema = table.name.lower(), table.db.lower()
     if schema in _SYSTEM or (name.startswith("pg_") and name not in names.listed):
         raise QueryRefused("table", f"{table.name} belongs to PostgreSQL itself, not to the data.")
+    if name in names.listed and not schema and not table.this.quoted and name in names.keywords:
+        written = " or ".join(quoted(table) for table in names.tables if table.lower() == name)
+        raise QueryRefused("table", f"{name} is a word of SQL. The table is written {written}.")
     if schema and not table.catalog and names.open_to(table.db):
         return f"{table.db}.{table.name}"
     if table.catalog or (schema and schema != names.schema.lower()):
-        raise QueryRefused("table", f"Only tables of the schema {names.schema} may be read, not {schema}.{table.name}.")
+        why = f"Only tables of the schema {names.schema} may be read, not {names.spell(table.db)}.{table.name}."
+        raise QueryRefused("table", f"{why} The first schema of the role's search_path is the one that is read.")
     if name not in names.listed:
         raise unlisted(table.name, names)
     if schema and name in names.fenced:
         raise _only_alone(table.name)
-    return names.spelling[name]
+    exact = table.name if table.this.quoted else name
+    return exact if exact in names.tables else names.spelling[name]
 
 
 def unlisted(name: str, names: PgNames) -> QueryRefused:
     if name.lower() in names.hidden_tables:
         return QueryRefused("hidden", f"The table {name} is hidden.")
-    there = ", ".join(sorted(names.spelling[table] for table in names.visible)) or "none"
-    return QueryRefused("table", f"There is no table {name} to be read. There are: {there}")
+    return QueryRefused("table", f"There is no table {name} to be read. {names.meant_table((), name)}")

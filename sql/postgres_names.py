@@ -1,13 +1,15 @@
 """The tables, columns and functions of a PostgreSQL schema, and which of them may be used."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from sql.hidden import Hidden
-from sql.postgres_catalogs import BENEATH, FUNCTIONS, GENERATED, PARTS, TABLES
-from sql.spelling import quoted
+from sql.postgres_catalogs import BENEATH, ELSEWHERE, FUNCTIONS, GENERATED, KEYWORDS, PARTS, TABLES
+from sql.spelling import Spelling, quoted
+from sql.tokens import Token
 
 # Volatile functions without side effects.
 _HARMLESS = (
@@ -82,8 +84,25 @@ class PgNames:
     """Tables with hidden columns, and views and tables that read more than may be queried directly."""
     unusable: frozenset[str] = frozenset()
     """Functions that may not be called."""
+    tables: tuple[str, ...] = ()
+    """The tables and views that may be queried, as the database spells them: some may differ in case only."""
+    elsewhere: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By name in lower case: (schema, table) of a table of another schema that may be read."""
+    keywords: frozenset[str] = frozenset()
+    """The words that are no names unless they are quoted."""
     is_unrestricted: bool = False
     """Nothing is hidden, so that only the role's privileges apply."""
+
+    @property
+    def spell(self) -> Spelling:
+        """How a statement has to write a name."""
+        return Spelling("postgres", self.keywords)
+
+    def meant_table(self, tokens: Iterable[Token], name: str) -> str:
+        """A sentence about the table that was probably meant by this name."""
+        if (place := self.elsewhere.get(name.lower())) and name.lower() not in self.listed:
+            return f"It is in another schema: {'.'.join(map(self.spell, place))}"
+        return self.spell.hint(tokens, name, self.tables)
 
     @property
     def tables_with_hidden_columns(self) -> frozenset[tuple[str, str]]:
@@ -137,13 +156,28 @@ async def read_pg_names(connection: Any, schema: str, fingerprint: str, hidden: 
         spelling={name.lower(): name for name in columns},
         listed=frozenset(name.lower() for name in listed),
         hidden_tables=frozenset(name.lower() for name in shut),
-        visible={name.lower(): tuple(c for c in columns[name] if c not in closed.get(name, ())) for name in whole},
+        visible=_visible(columns, whole, closed),
         hidden_columns={name.lower(): own for name, own in closed.items()},
         sources=_closure([*((r["view"], r["schema"], r["name"]) for r in below), *(tuple(r) for r in parts)], schema),
         unusable=await _unusable(connection, schema),
+        tables=tuple(sorted(whole)),
+        keywords=frozenset(row["word"] for row in await connection.fetch(KEYWORDS)),
         is_unrestricted=not hidden.names and not hidden.only,
     )
-    return replace(names, fenced=_fenced(names, views))
+    rows = await connection.fetch(ELSEWHERE, quoted(schema))
+    elsewhere = {row["name"].lower(): (row["schema"], row["name"]) for row in rows if names.open_to(row["schema"])}
+    return replace(names, fenced=_fenced(names, views), elsewhere=elsewhere)
+
+
+def _visible(
+    columns: dict[str, list[str]], whole: set[str], closed: dict[str, frozenset[str]]
+) -> dict[str, tuple[str, ...]]:
+    """The readable columns by table; tables that differ in case only share theirs."""
+    visible: dict[str, tuple[str, ...]] = {}
+    for name in sorted(whole):
+        own = (column for column in columns[name] if column not in closed.get(name, ()))
+        visible[name.lower()] = (*visible.get(name.lower(), ()), *own)
+    return visible
 
 
 def _fenced(names: PgNames, views: set[str]) -> frozenset[str]:

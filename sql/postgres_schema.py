@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -41,8 +41,19 @@ ORDER BY k.conname
 """
 
 
-async def read_pg_schema(connection: Any, names: PgNames) -> Schema:
-    """The schema of all listed tables."""
+async def read_pg_schema(connection: Any, first: PgNames, others: Sequence[PgNames]) -> Schema:
+    """The schema of all listed tables: those of the schema that is read first, and of the other ones."""
+    until = time.monotonic() + ALL_SAMPLES_TIMEOUT
+    tables = await _tables(connection, first, until)
+    for names in others:
+        for table in await _tables(connection, names, until):
+            written = f"{names.spell(names.schema)}.{table.written or table.name}"
+            name = f"{names.schema}.{table.name}"
+            tables.append(table.model_copy(update={"name": name, "written": written if written != name else ""}))
+    return Schema(dialect="postgres", tables=tuple(tables))
+
+
+async def _tables(connection: Any, names: PgNames, until: float) -> list[TableInfo]:
     tables = defaultdict(list)
     for row in await connection.fetch(_COLUMNS, quoted(names.schema)):
         if row["name"] in names.visible.get(row["table"].lower(), ()):
@@ -52,9 +63,7 @@ async def read_pg_schema(connection: Any, names: PgNames) -> Schema:
         for row in await connection.fetch(_REFERENCES, quoted(names.schema))
         if row["to"] in names.visible.get(row["other"].lower(), ())
     }
-    until = time.monotonic() + ALL_SAMPLES_TIMEOUT
-    table_infos = [await _table(connection, names, rows, references, until) for _, rows in sorted(tables.items())]
-    return Schema(dialect="postgres", tables=tuple(table_infos))
+    return [await _table(connection, names, rows, references, until) for _, rows in sorted(tables.items())]
 
 
 async def _table(
@@ -69,6 +78,7 @@ async def _table(
         column_infos.append(
             ColumnInfo(
                 name=column["name"],
+                written=names.spell.other_than(column["name"]),
                 type=column["type"],
                 nullable=column["nullable"],
                 key=column["key"],
@@ -77,7 +87,13 @@ async def _table(
                 samples=samples,
             )
         )
-    return TableInfo(name=first["table"], comment=first["about"], rows=rows, columns=tuple(column_infos))
+    return TableInfo(
+        name=first["table"],
+        written=names.spell.other_than(first["table"]),
+        comment=first["about"],
+        rows=rows,
+        columns=tuple(column_infos),
+    )
 
 
 async def _count(connection: Any, table: str, about: Any) -> int | None:

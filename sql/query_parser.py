@@ -15,6 +15,7 @@ from sql.schema import Dialect
 from sql.tokens import FAULTS, Token, tokenize
 
 MAX_PAREN_DEPTH = 200  # parsers have a recursion limit
+MAX_SUBSCRIPTS = 100  # square brackets; sqlglot takes a time that grows with the third power of their number
 MAX_IDENTIFIER_BYTES = 63  # PostgreSQL truncates longer identifiers, and may find another object
 
 _QUERY_KEYWORDS: dict[Dialect, frozenset[str]] = {
@@ -112,7 +113,9 @@ def check_unambiguous(query_tokens: list[Token], dialect: Dialect) -> None:
 
 
 def _check_brackets(query_tokens: list[Token]) -> None:
-    """Check that parentheses match, as the query is later wrapped in another one, and are not nested too deeply."""
+    """Check that parentheses match, as the query is later wrapped in another one, and that brackets are few enough."""
+    if sum(token.text == "[" for token in query_tokens if token.kind == "mark") > MAX_SUBSCRIPTS:
+        raise QueryRefused("syntax", f"It has more than {MAX_SUBSCRIPTS} square brackets. Write it simpler.")
     depth = 0
     for token in query_tokens:
         depth += (token.text == "(") - (token.text == ")") if token.kind == "mark" else 0

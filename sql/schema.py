@@ -18,9 +18,10 @@ class _Frozen(BaseModel):
 
 
 class ColumnInfo(_Frozen):
-    """One visible column."""
+    """One visible column. `written`: as SQL has to write its name, where that is not the name itself."""
 
     name: str
+    written: str = ""
     type: str
     nullable: bool = True
     key: bool = False
@@ -32,9 +33,13 @@ class ColumnInfo(_Frozen):
 
 
 class TableInfo(_Frozen):
-    """One visible table or view."""
+    """One visible table or view. Outside the schema that is read first, its schema stands before its name.
+
+    `written`: as SQL has to write its name, where that is not the name itself.
+    """
 
     name: str
+    written: str = ""
     comment: str = ""
     rows: int | None = None
     """How many there are, about; None: not known."""
@@ -45,6 +50,7 @@ class TableInfo(_Frozen):
         columns = [
             {
                 "name": column.name,
+                "written": column.written,
                 "type": column.type,
                 "nullable": column.nullable,
                 "key": column.key,
@@ -54,7 +60,8 @@ class TableInfo(_Frozen):
             }
             for column in self.columns
         ]
-        whole = {"name": self.name, "comment": self.comment, "rows": self.rows}
+        written = {"written": self.written} if self.written else {}
+        whole = {"name": self.name, **written, "comment": self.comment, "rows": self.rows}
         return whole | {"columns": [{name: value for name, value in column.items() if value} for column in columns]}
 
 

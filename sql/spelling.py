@@ -25,6 +25,10 @@ class Spelling:
         """The name as a statement has to write it."""
         return name if self._is_plain(name) else quoted(name)
 
+    def other_than(self, name: str) -> str:
+        """The name as a statement has to write it; "" if that is the name itself."""
+        return "" if self._is_plain(name) else quoted(name)
+
     def hint(self, tokens: Iterable[Token], wrong: str, known: Iterable[str]) -> str:
         """A sentence with the `known` names that the statement means; "" if it seems to mean none.
 

@@ -51,7 +51,7 @@ _KEYWORDS = (
     " group having in index insert intersect into is isnull join limit not nothing notnull null on or order primary"
     " raise references returning select set table then to transaction union unique update using values when where"
 )
-_SPELLING = Spelling("sqlite", _KEYWORDS.split())
+SPELLING = Spelling("sqlite", _KEYWORDS.split())
 
 
 class SqliteReader:
@@ -179,7 +179,7 @@ class SqliteReader:
         named = {token.identifier for token in tokens}
         columns = [column for table in names.listed if table in named for column in names.visible[table]]
         known = {"table": tables, "column": columns, "syntax": tables + columns}.get(kind, [])
-        if known and (hint := _SPELLING.hint(tokens, wrong.rpartition(".")[2], known)):
+        if known and (hint := SPELLING.hint(tokens, wrong.rpartition(".")[2], known)):
             words += f". {hint}"
         if kind == "column" and any(token.kind == "name" and token.text == wrong for token in tokens):
             words += f". A text stands in single quotes: '{wrong}'"

@@ -10,7 +10,7 @@ from sql.json_rows import as_json
 from sql.outcome import QueryFailed
 from sql.schema import MAX_DISTINCT, MAX_EXAMPLES, ColumnInfo, Schema, TableInfo, choose_samples
 from sql.spelling import quoted
-from sql.sqlite import SqliteReader
+from sql.sqlite import SPELLING, SqliteReader
 from sql.sqlite_names import SqliteNames
 
 COUNT_TIMEOUT = 0.3  # seconds per table
@@ -46,6 +46,7 @@ def _table(reader: SqliteReader, names: SqliteNames, name: str) -> TableInfo:
         columns.append(
             ColumnInfo(
                 name=column.name,
+                written=SPELLING.other_than(column.name),
                 type=column.type,
                 nullable=column.nullable,
                 key=column.key,
@@ -53,7 +54,7 @@ def _table(reader: SqliteReader, names: SqliteNames, name: str) -> TableInfo:
                 samples=() if rows == 0 else _samples(reader, name, column),
             )
         )
-    return TableInfo(name=name, rows=rows, columns=tuple(columns))
+    return TableInfo(name=name, written=SPELLING.other_than(name), rows=rows, columns=tuple(columns))
 
 
 def _declared(connection: sqlite3.Connection, table: str) -> list[_Declared]:

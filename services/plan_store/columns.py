@@ -6,9 +6,11 @@ An event is foreign JSON: a value that the database refuses would block its sess
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, DateTime, Text
+from sqlalchemy import JSON, BigInteger, DateTime, Text
 from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.types import TypeDecorator
+
+from shared.domain.storable import storable
 
 MAX_INTEGER = 2**48  # a sum over thousands of such values still fits into 64 bits
 MIN_TIME = datetime(1, 1, 2, tzinfo=UTC)
@@ -23,6 +25,16 @@ class SafeText(TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         return None if value is None else value.replace("\x00", "\ufffd")
+
+
+class SafeJson(TypeDecorator[Any]):
+    """JSON without NUL characters, of which PostgreSQL makes no text."""
+
+    impl = JSON
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+        return storable(value)
 
 
 class BoundedInteger(TypeDecorator[int]):

@@ -2,7 +2,7 @@
 
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, ForeignKey, Index, Integer, MetaData, Table
 
-from services.plan_store.columns import BoundedInteger, SafeText, UtcDateTime
+from services.plan_store.columns import BoundedInteger, SafeJson, SafeText, UtcDateTime
 
 NAMES = {"pk": "pk_%(table_name)s", "fk": "fk_%(table_name)s_%(column_0_name)s", "ix": "ix_%(column_0_N_label)s"}
 METADATA = MetaData(naming_convention=NAMES)
@@ -58,7 +58,7 @@ journal = Table(
     Column("actor", SafeText, nullable=False),
     Column("at", UtcDateTime, nullable=False),
     Column("begins_round", Boolean, nullable=False),
-    Column("body", JSON, nullable=False),
+    Column("body", SafeJson, nullable=False),
     Index(None, "position"),
 )
 
@@ -70,7 +70,7 @@ plans = Table(
     Column("version", BoundedInteger, nullable=False),
     Column("kind", SafeText, nullable=False),
     Column("goal", SafeText, nullable=False),
-    Column("steps", JSON, nullable=False),
+    Column("steps", SafeJson, nullable=False),
     Column("notes", SafeText, nullable=False),
     Column("status", SafeText, nullable=False),
     Column("by", SafeText, nullable=False),

@@ -15,6 +15,7 @@ from shared.domain.errors import Forbidden, Invalid, Repeated, require
 from shared.domain.event_meta import event_id
 from shared.domain.permissions import denial
 from shared.domain.session import Session
+from shared.domain.storable import storable
 from shared.domain.user_commands import UserCommand, decide_user_command
 from shared.domain.worker_commands import WorkerCommand, decide_worker_command
 
@@ -47,7 +48,7 @@ def decide_without_consequences(session: Session, command: AnyCommand, meta: Com
     begins = session.version > 0 or isinstance(command, (c.Say, c.Fork, c.BeginFor))
     require(begins, "There is no such session yet: begin it with a user_message.")
     try:
-        event = _by_newest_rules(session, _event(session, command, meta))
+        event = _by_newest_rules(session, _event(session, storable(command), meta))
     except ValidationError as error:
         raise Invalid(problem_sentences(error.errors(), whole="command")) from error
     if wrong := denial(session, event):

@@ -1,0 +1,22 @@
+"""Replace NUL characters in the journal's bodies and in plans' steps: PostgreSQL makes no text of JSON that has one."""
+
+from alembic import op
+
+revision = "0007"
+down_revision = "0006"
+
+NUL, MARK = r"\u0000", r"\ufffd"
+
+
+def upgrade() -> None:
+    if op.get_bind().dialect.name != "postgresql":
+        return
+    for table, column in (("journal", "body"), ("plans", "steps")):
+        op.execute(
+            f"UPDATE {table} SET {column} = replace({column}::text, '{NUL}', '{MARK}')::json"  # noqa: S608
+            f" WHERE strpos({column}::text, '{NUL}') > 0"
+        )
+
+
+def downgrade() -> None:
+    pass

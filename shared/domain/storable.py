@@ -1,0 +1,34 @@
+"""Texts that every store keeps: no NUL, which PostgreSQL refuses, and no half characters, which UTF-8 cannot write."""
+
+import re
+from typing import Any
+
+from pydantic import BaseModel
+
+MARK = "\ufffd"  # stands for what could not be kept
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def storable(value: Any) -> Any:
+    """The value with the mark for every such character in its texts; the value itself where there is none."""
+    match value:
+        case str():
+            return _text(value) if _UNSTORABLE.search(value) else value
+        case BaseModel():
+            changed = {name: kept for name, old in value if (kept := storable(old)) is not old}
+            return value.model_copy(update=changed) if changed else value
+        case tuple() | list():
+            items = [storable(item) for item in value]
+            same = all(kept is old for kept, old in zip(items, value, strict=True))
+            return value if same else type(value)(items)
+        case dict():
+            pairs = {storable(name): storable(item) for name, item in value.items()}
+            same = all(name in value and value[name] is item for name, item in pairs.items())
+            return value if same else pairs
+    return value
+
+
+def _text(text: str) -> str:
+    """Two halves that belong together become their character."""
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return whole.replace("\x00", MARK)
