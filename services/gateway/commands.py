@@ -13,6 +13,7 @@ from services.gateway.api_errors import ApiError
 from services.gateway.flows import NO_FLOWS, edited_path, edited_plan
 from services.gateway.form_answers import answer_text
 from services.gateway.plan_edits import check_current, edited_steps
+from services.gateway.plan_execution import Execute, approves_plan, execution_commands
 from services.gateway.plan_text import read_plan
 from services.gateway.tools import Tools, known_tool, own_actions
 from shared.domain import commands as c
@@ -20,7 +21,7 @@ from shared.domain.batches import find_action
 from shared.domain.errors import Invalid, OutOfTurn
 from shared.domain.plan_steps import task_status
 from shared.domain.policy import asked_tool
-from shared.domain.session import SERVICE_OF, Session, before_remark, review_target, undecided_actions
+from shared.domain.session import SERVICE_OF, Session, review_target, undecided_actions
 from shared.domain.state_names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_RUN
 from shared.domain.user_commands import UserCommand
 from shared.domain.workflows import WORKFLOWS
@@ -29,13 +30,6 @@ from shared.time_zones import time_zone
 
 WITHOUT_TOOL = dict.fromkeys(("effect", "policy", "waits_for", "fingerprint"))  # facts of its tool that a step records
 NO_TOOLS: Tools = MappingProxyType({})
-
-
-class Execute(ClientMessage):
-    """Start the approved execution plan; with `retry`, continue one that failed or was stopped. Not on /ws."""
-
-    type: Literal["execute"] = "execute"
-    retry: bool = False
 
 
 SessionMessage = (
@@ -195,15 +189,6 @@ def _approval(
     return decision, c.Remember(tool=_tool_to_remember(message, session), policy=policy)
 
 
-def approves_plan(message: SessionMessage, session: Session) -> bool:
-    """Whether the message approves an execution plan."""
-    plan = session.plan
-    if plan is None or not plan.task or not isinstance(message, m.Approval):
-        return False
-    names_plan = message.action_id is None and message.version in (None, plan.version)
-    return message.approved and names_plan and review_target(before_remark(session)) == "text"
-
-
 def _approved_version(message: m.Approval, session: Session, target: ApprovalTarget | None) -> int:
     """The version that is approved or rejected: the one named, else the one on the screen."""
     if message.version is not None:
@@ -280,22 +265,6 @@ def _continue(message: m.ContinueChoice) -> UserCommand:
     return options.get(content.lower()) or c.Say(text=content)
 
 
-def _execute(message: Execute, session: Session) -> tuple[UserCommand, ...]:
-    """Nothing while a service works on the plan, and nothing for a plan that has ended or needs the user."""
-    match task_status(session):
-        case "draft" | "pending_approval":
-            raise OutOfTurn("The plan is not approved. Approve it: that starts it, too.")
-        case "cancelled":
-            raise OutOfTurn("The plan was cancelled. Generate or store another one.")
-        case "paused" if session.paused and message.retry:
-            return (c.Resume(),)
-        case "approved" if not session.is_working:
-            return (c.Retry(),)
-        case "paused" | "failed" if message.retry and not session.is_working:
-            return (c.Retry(),)
-    return ()
-
-
 COMMANDS: Mapping[type[ClientMessage], CommandBuilder] = {
     m.UserMessage: _say,
     m.Approval: lambda message, at: _approval(message, at.session, at.target, at.tools),
@@ -323,7 +292,7 @@ COMMANDS: Mapping[type[ClientMessage], CommandBuilder] = {
     m.SaveToLibrary: lambda message, at: (c.Judge(accepted=True, saved=True),),
     m.Remember: lambda message, at: (c.Remember(tool=known_tool(message.tool, at.tools).name, policy=message.policy),),
     m.RaiseBudget: lambda message, at: (c.RaiseBudget(**message.model_dump(include=set(c.RaiseBudget.model_fields))),),
-    Execute: lambda message, at: _execute(message, at.session),
+    Execute: lambda message, at: execution_commands(message, at.session),
     m.Rename: lambda message, at: (c.Rename(title=message.title),),
     m.ChooseWorkflow: _choose_workflow,
 }

@@ -18,8 +18,8 @@ from services.plan_store.queries import (
     without_total,
 )
 from shared import store_api as api
+from shared.domain.newest_within import newest_within
 from shared.domain.plan_text import plan_text
-from shared.domain.session import newest_within
 
 # when the session's newest plan, its status or a step last changed
 updated_at = t.sessions.c.snapshot["plan_changed_at"].as_string().label("updated_at")

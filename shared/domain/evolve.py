@@ -12,6 +12,7 @@ from shared.domain import forks, messages, outcomes, plans_and_code, polling, tu
 from shared.domain.actors import USER_PREFIX
 from shared.domain.batches import begin_quiet_reads, end_actions, follow_edge, mark_actions
 from shared.domain.budgets import budget_raised
+from shared.domain.decisions import with_decision
 from shared.domain.fast_replace import replace
 from shared.domain.session import (
     MAX_RECENT_COMMANDS,
@@ -77,6 +78,7 @@ def evolve(session: Session, event: SessionEvent) -> Session:
         recent_commands=recent,
         since_version=since,
         plan_changed_at=changed_at,
+        decisions=with_decision(session.decisions, event),
     )
     return add_work(session, after, event)
 

@@ -8,6 +8,7 @@ from parley.events.values import Knowledge
 from shared.domain.actors import USER_PREFIX
 from shared.domain.batches import leave_turn
 from shared.domain.fast_replace import replace
+from shared.domain.newest_within import newest_within
 from shared.domain.session import (
     MAX_WORDS_BYTES,
     Counts,
@@ -16,7 +17,6 @@ from shared.domain.session import (
     Words,
     defer_remark,
     enter_idle_phase,
-    newest_within,
 )
 from shared.domain.state import Code, Plan, Round
 

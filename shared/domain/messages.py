@@ -12,6 +12,7 @@ from shared.domain.actors import USER_PREFIX
 from shared.domain.batches import advance, leave_turn, mark_actions, new_attempt, read_unread_messages, running_actions
 from shared.domain.fast_replace import replace
 from shared.domain.memory import begin_request
+from shared.domain.newest_within import newest_within
 from shared.domain.plan_steps import is_unfinished
 from shared.domain.session import (
     MAX_ROUNDS,
@@ -26,7 +27,6 @@ from shared.domain.session import (
     defer_remark,
     enter_idle_phase,
     enter_phase,
-    newest_within,
     review_target,
     with_code,
     with_next_draft,

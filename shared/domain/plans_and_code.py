@@ -5,12 +5,12 @@ from shared.domain import workflows
 from shared.domain.batches import leave_turn
 from shared.domain.fast_replace import replace
 from shared.domain.flow_paths import from_spec
+from shared.domain.newest_within import newest_within
 from shared.domain.plan_versions import with_next_attempt
 from shared.domain.session import (
     MAX_CODE_FEEDBACK_BYTES,
     NextDraft,
     Session,
-    newest_within,
     with_code,
     with_next_draft,
     with_plan,

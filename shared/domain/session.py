@@ -9,7 +9,6 @@ Pure: no I/O, no clock, no randomness. `decide` says which events may happen, `e
     answering  generator    writes the answer               waiting            nobody  a time that a step waits for
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -18,8 +17,10 @@ from pydantic import JsonValue, TypeAdapter
 
 from parley.events.values import FileRef, Knowledge, Role, Service, SessionSettings, ToolPolicy, Workflow
 from shared.domain.commands import Work
+from shared.domain.decisions import Decision
 from shared.domain.fast_replace import replace
 from shared.domain.memory import Memory
+from shared.domain.newest_within import newest_within
 from shared.domain.state import Action, AnsweredQuestion, Code, Failure, OpenQuestion, Plan, PlanStatus, Round, Turn
 from shared.domain.usage_totals import UsageTotals
 
@@ -152,6 +153,7 @@ class Session:
     shared_with: dict[str, Role] = field(default_factory=dict)
     parent_id: str | None = None
     recent_commands: tuple[str, ...] = ()  # ids of the users' last commands
+    decisions: tuple[Decision, ...] = ()  # the last ones, oldest first
 
     words: Words = field(default_factory=Words)
     plan: Plan | None = None
@@ -237,20 +239,6 @@ def with_answer(session: Session, **changes: object) -> Session:
 def with_counts(session: Session, **changes: int) -> Session:
     """The session with these fields of its `counts` changed."""
     return replace(session, counts=replace(session.counts, **changes))
-
-
-def newest_within[T](items: tuple[T, ...], limit: int, text: Callable[[T], str] = str) -> tuple[T, ...]:
-    """The last items whose texts have at most `limit` bytes together; always at least the last one.
-
-    Every worker receives the whole session and every prompt its messages, so neither may grow without bound.
-    """
-    newest: list[T] = []
-    for item in reversed(items):
-        limit -= len(text(item).encode())
-        if newest and limit < 0:
-            break
-        newest.append(item)
-    return tuple(reversed(newest))
 
 
 def enter_phase(session: Session, phase: Phase, version: int) -> Session:

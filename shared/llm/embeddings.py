@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from shared.llm.instrumentation import provider
+from shared.llm.types import IMPORT_LOCK
 from shared.settings import Settings
 from shared.telemetry import names, tracing
 
@@ -75,7 +76,8 @@ class Embeddings:
         return vectors
 
     def _create_client(self) -> "AsyncOpenAI":
-        from shared.llm.endpoint import openai_client  # noqa: PLC0415  a second to import, and most processes never need it
+        with IMPORT_LOCK:
+            from shared.llm.endpoint import openai_client  # noqa: PLC0415  a second to import; most processes never need it
 
         settings = self._settings
         return openai_client(

@@ -1,5 +1,6 @@
 """The types of a model call."""
 
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypedDict
@@ -8,6 +9,8 @@ from pydantic import BaseModel
 
 from parley.events.values import ModelCall, Service
 
+# Two threads that import modules of one package can wait for each other, and Python then fails one of the imports.
+IMPORT_LOCK = threading.Lock()  # of the model's client, which threads import in the background
 Role = Service  # the calling service, by which models, temperatures and costs are configured
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel
 
 from shared.llm import ModelRequest
+from shared.llm.types import IMPORT_LOCK
 from shared.settings import Settings
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class LazyModel:
 
 
 def _import_client(settings: Settings) -> "OpenAIModel":
-    from shared.llm.client import OpenAIModel  # noqa: PLC0415  deferred on purpose
+    with IMPORT_LOCK:
+        from shared.llm.client import OpenAIModel  # noqa: PLC0415  deferred on purpose
 
     return OpenAIModel(settings)

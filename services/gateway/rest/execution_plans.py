@@ -11,7 +11,8 @@ from parley.protocol.bounds import OwnPlan
 from parley.protocol.execution_plans import ExecutionPlan, PlanLine, PlanList, PlanPreviews, PlanStatus
 from services.gateway import handlers
 from services.gateway.api_errors import ApiError
-from services.gateway.commands import Execute, SessionMessage
+from services.gateway.commands import SessionMessage
+from services.gateway.plan_execution import Execute
 from services.gateway.plan_previews import plan_previews
 from services.gateway.ports import query
 from services.gateway.rest.bodies import JsonRoute

@@ -10,6 +10,7 @@ from shared.domain import commands as c
 from shared.domain.batches import find_action
 from shared.domain.errors import Invalid, OutOfTurn, Repeated, Stale
 from shared.domain.messages import CHAT_HISTORY, chat_history
+from shared.domain.newest_within import newest_within
 from shared.domain.session import (
     MAX_CODE_FEEDBACK_BYTES,
     MAX_REPAIRS,
@@ -17,7 +18,6 @@ from shared.domain.session import (
     MAX_WORDS_BYTES,
     SESSION,
     Session,
-    newest_within,
     review_target,
 )
 from tests.unit.domain.spec import (
