@@ -101,6 +101,10 @@ def _lock(world: str) -> int:
 
 def _prepare_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
     cursor = connection.cursor()
-    for pragma in (f"busy_timeout={BUSY_TIMEOUT_MS}", "journal_mode=WAL", "foreign_keys=ON"):
-        cursor.execute(f"PRAGMA {pragma}")
+    try:
+        for pragma in (f"busy_timeout={BUSY_TIMEOUT_MS}", "journal_mode=WAL", "foreign_keys=ON"):
+            cursor.execute(f"PRAGMA {pragma}")
+    except Exception:
+        connection.close()  # the pool does not have it yet
+        raise
     cursor.close()

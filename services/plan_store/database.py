@@ -184,8 +184,12 @@ def _json(value: object) -> str:
 
 def _prepare_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
     cursor = connection.cursor()
-    for pragma in (f"busy_timeout={BUSY_MS}", "journal_mode=WAL", "foreign_keys=ON"):
-        cursor.execute(f"PRAGMA {pragma}")
+    try:
+        for pragma in (f"busy_timeout={BUSY_MS}", "journal_mode=WAL", "foreign_keys=ON"):
+            cursor.execute(f"PRAGMA {pragma}")
+    except Exception:
+        connection.close()  # the pool does not have it yet
+        raise
     cursor.close()
 
 

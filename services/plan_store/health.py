@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 import structlog
@@ -15,6 +16,7 @@ from services.plan_store.history import StoreLog
 from services.plan_store.rebuild import RebuildRefused, rebuild
 from shared.settings import Settings
 from shared.store_api import Health, HealthReport
+from shared.unavailable import Unavailable
 
 log = structlog.get_logger("plan_store")
 
@@ -40,10 +42,13 @@ class StoreHealth:
         self._write_problem = write_problem
         self._bus, self._log, self._database, self._clock = bus, store_log, database, clock
         self._compared: dict[str, str] = {}
-        self._was_behind = False
+        self._was_behind = self._is_filling = False
 
     async def report(self, _: Health) -> HealthReport:
-        """Raises DatabaseUnavailable."""
+        """Raises DatabaseUnavailable. Compares again while something is lacking: it may have been brought back."""
+        if self._compared and not self._is_filling:
+            with suppress(Unavailable):
+                await self.check()
         report = await queries.health(self._database)
         now = {"clock": self._clock.problem, "database": self._write_problem()}
         return report.model_copy(update={"problems": self._compared | {name: why for name, why in now.items() if why}})
@@ -71,21 +76,25 @@ class StoreHealth:
         return {"rows": _BEHIND} if is_behind and was_behind else {}
 
     async def fill_empty_database(self, settings: Settings) -> None:
-        """Make the rows from the log if the database has none and the log has projected messages.
+        """Make the rows from the log if the database has none of the messages that were projected. Then compare both.
 
         In a thread of its own: folding the whole log would delay the answers to others. Raises Unavailable.
         """
         stored, outstanding = await self._log.count(), await self._bus.outstanding("plan_store")
-        if stored.messages <= outstanding or not await self._database.run(_is_empty):
-            return
-        log.warning("database_empty", messages=stored.messages, hint="the log is not: its rows are made again")
+        if stored.messages > outstanding and await self._database.run(_is_empty):
+            await self._fill(settings, stored.messages)
+        await self.check()
+
+    async def _fill(self, settings: Settings, messages: int) -> None:
+        self._is_filling = True
+        log.warning("database_empty", messages=messages, hint="the log is not: its rows are made again")
         try:
             report = await asyncio.to_thread(asyncio.run, rebuild(settings, self._filling))
             log.info("rows_made", sessions=report.sessions, events=report.events, seconds=round(report.seconds, 1))
         except RebuildRefused as refused:  # another replica makes them
             log.info("rows_not_made", reason=str(refused))
         finally:
-            self._compared = {}
+            self._is_filling = False
 
     def _filling(self, done: int, total: int) -> None:
         self._compared = {"rows": f"the database was empty: its rows are made from the log, {done} of {total} messages"}

@@ -43,13 +43,15 @@ class LoadedPacks:
         packs = dict(self.packs)
 
         def report(name: str, error: BaseException | None) -> None:
-            self._unopened.pop(name, None)
+            before = self._unopened.pop(name, "")
             if error is None:
                 self.packs[name] = packs[name]
             else:
                 self.packs.pop(name, None)
-                self._unopened[name] = f"The pack {name} cannot be opened: {_in_words(error)}"[:2_000]
-                log.error("pack_not_loaded", why=self._unopened[name])
+                why = self._unopened[name] = f"The pack {name} cannot be opened: {_in_words(error)}"[:2_000]
+                if why == before:
+                    return  # tried again
+                log.error("pack_not_loaded", why=why)
             self.version += 1
 
         await open_plugins(packs, settings, opened, report)

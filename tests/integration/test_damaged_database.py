@@ -1,0 +1,157 @@
+"""plan_store's database is damaged, empty or gone: it is said what to do, and the log brings the rows back."""
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+
+from cli.doctor import check_database, check_nats
+from cli.doctor_store import check_store
+from services.gateway.deferred_log import DeferredLog
+from services.gateway.ports import Core
+from services.gateway.readiness import ReadinessChecker
+from services.plan_store.app import PlanStore
+from services.plan_store.rebuild import rebuild
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.settings import Settings
+from shared.store import PlanStoreClient
+from shared.unavailable import DAMAGED
+from tests.support.inbox import until_idle
+from tests.support.stories import Conversation
+
+
+def overwrite_head(file: Path) -> None:
+    with file.open("r+b") as opened:
+        opened.write(os.urandom(200))
+
+
+def overwrite_pages(file: Path) -> None:
+    with file.open("r+b") as opened:
+        opened.seek(4096)
+        opened.write(os.urandom(file.stat().st_size - 4096))
+
+
+def cut(file: Path) -> None:
+    os.truncate(file, 5000)
+
+
+def remove(file: Path) -> None:
+    file.unlink()
+
+
+def empty(file: Path) -> None:
+    os.truncate(file, 0)
+
+
+DAMAGES: tuple[Callable[[Path], None], ...] = (overwrite_head, overwrite_pages, cut)
+
+
+def read(file: Path) -> bytes:
+    return file.read_bytes()
+
+
+def replace(file: Path, content: bytes) -> None:
+    """Put another file in its place, as who restores a copy does."""
+    file.rename(file.with_name("aside"))
+    file.write_bytes(content)
+    for part in ("-wal", "-shm"):
+        Path(f"{file}{part}").unlink(missing_ok=True)
+
+
+@asynccontextmanager
+async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
+    service = PlanStore(settings)
+    await service.start()
+    try:
+        yield service
+    finally:
+        await service.stop()
+
+
+@pytest.fixture
+async def file(settings: Settings, bus: Bus) -> Path:
+    """The database of a Parley that has stopped, with the sessions `a`, `b` and `c`."""
+    for name in "abc":
+        await Conversation(bus.log, name).plan()
+    async with plan_store(settings):
+        await until_idle(bus, "plan_store")
+    path = settings.parley_home / "parley.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("pragma wal_checkpoint(truncate)")
+    return path
+
+
+async def listed(bus: Bus) -> set[str]:
+    return {row["id"] for row in (await PlanStoreClient(bus).ask("session.list"))["sessions"]}
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("damage", DAMAGES)
+async def test_a_rebuild_keeps_a_damaged_file_and_plan_store_continues_with_the_new_one(
+    file: Path, damage: Callable[[Path], None], settings: Settings, bus: Bus
+) -> None:
+    damage(file)
+    content = read(file)
+    service = PlanStore(settings)
+    starting = asyncio.create_task(service.start())
+    ready = ReadinessChecker(Core(bus, PlanStoreClient(bus, wait=1), DeferredLog(bus)))
+    async with asyncio.timeout(60):
+        while (checks := await ready.checks())["plan_store"] != DAMAGED:  # noqa: ASYNC110  a health check is polled
+            await asyncio.sleep(0.05)
+        assert checks["upgrade"] == DAMAGED
+        (storage, store) = await check_store(settings, check_nats(settings, is_up=True))
+        assert (storage.outcome, store.outcome, store.advice) == ("ok", "fail", DAMAGED)
+        doctor = await check_database(settings)
+        assert (doctor.outcome, doctor.advice) == ("fail", DAMAGED)
+        report = await rebuild(settings, lambda *_: None)
+        assert (report.sessions, report.events) == (3, 6)
+        [kept] = [path for path in file.parent.glob("parley.db.damaged-*") if not path.name.endswith(("-wal", "-shm"))]
+        assert read(kept) == content
+        await starting
+        while (await ready.checks())["plan_store"] != "ok":  # noqa: ASYNC110  a health check is polled
+            await asyncio.sleep(0.05)
+        assert await listed(bus) == {"a", "b", "c"}
+        assert (await check_database(settings)).outcome == "ok"
+    await service.stop()
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("lose", [remove, empty])
+async def test_an_empty_database_is_filled_from_the_log(
+    file: Path, lose: Callable[[Path], None], settings: Settings, bus: Bus
+) -> None:
+    lose(file)
+    async with plan_store(settings), asyncio.timeout(60):
+        while await listed(bus) != {"a", "b", "c"}:  # noqa: ASYNC110  a rebuild causes no event
+            await asyncio.sleep(0.05)
+        await Conversation(bus.log, "d").plan()
+        await until_idle(bus, "plan_store")
+        assert await listed(bus) == {"a", "b", "c", "d"}
+
+
+async def test_a_first_start_rebuilds_nothing(settings: Settings, bus: Bus, caplog: pytest.LogCaptureFixture) -> None:
+    await Conversation(bus.log, "a").commit(c.Say(text="Write a calculator"))
+    async with plan_store(settings):
+        await until_idle(bus, "plan_store")
+        assert await listed(bus) == {"a"}
+    assert "database_empty" not in caplog.text
+
+
+@pytest.mark.timeout(120)
+async def test_a_database_that_is_replaced_while_plan_store_runs_is_opened_again(
+    file: Path, settings: Settings, bus: Bus
+) -> None:
+    older = read(file)
+    async with plan_store(settings):
+        await Conversation(bus.log, "d").plan()
+        await until_idle(bus, "plan_store")
+        replace(file, older)
+        assert await listed(bus) == {"a", "b", "c"}
+        await Conversation(bus.log, "e").plan()
+        await until_idle(bus, "plan_store")
+        assert await listed(bus) == {"a", "b", "c", "e"}
