@@ -9,6 +9,9 @@ from collections.abc import Iterable, Iterator
 
 MAX_BYTES = 200
 _UNSEEN = frozenset({"Cc", "Cs", "Zl", "Zp"})  # categories: control characters, halves of pairs, ends of lines
+_MARKLESS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0") | frozenset(
+    map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))  # variation selectors
+)
 _TURNS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})  # make gpj.exe look like exe.jpg
 
 
@@ -26,6 +29,8 @@ def clash(name: str, others: Iterable[str]) -> str:
     for other in others:
         for path in _paths(other) if other != name else ():
             same = mine.get(_folded(path), "")
+            if same and _visible(same) == _visible(path) and same != path:
+                return f"{name} and {other} differ by characters that cannot be seen: write {path}"
             if same and same != path:
                 return f"{name} and {other} differ by upper and lower case only in {same}: write {path}"
             if same and (same == name or path == other):
@@ -40,7 +45,7 @@ def _wrong(name: str) -> Iterator[str]:
         yield "folders are divided by /, not by a backslash"
     if name.startswith("/"):
         yield "begin with a folder or a name, not with /"
-    if not all(part.strip() for part in name.split("/")):
+    if not all(_visible(part).strip() for part in name.split("/")):
         yield "a folder or the file has an empty name"
     if {".", ".."}.intersection(name.split("/")):
         yield "use no . or .. as a folder or a name"
@@ -55,4 +60,9 @@ def _paths(name: str) -> Iterator[str]:
 
 
 def _folded(path: str) -> str:
-    return unicodedata.normalize("NFC", path.casefold())
+    return unicodedata.normalize("NFC", _visible(path).casefold())
+
+
+def _visible(text: str) -> str:
+    """The text without characters that leave no mark, such as a space of no width; some scripts need them in words."""
+    return "".join(char for char in text if unicodedata.category(char) != "Cf" and char not in _MARKLESS)

@@ -19,7 +19,6 @@ from services.gateway.tools import Tools, known_tool, own_actions
 from shared.domain import commands as c
 from shared.domain.batches import find_action
 from shared.domain.errors import Invalid, OutOfTurn
-from shared.domain.plan_steps import task_status
 from shared.domain.policy import asked_tool
 from shared.domain.session import SERVICE_OF, Session, review_target, undecided_actions
 from shared.domain.state_names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_RUN

@@ -83,7 +83,12 @@ REFUSED = [
     (b"GET /" + b"a" * (MAX_URL_BYTES + 1), 414),
     (b"GET /" + b"a" * (MAX_URL_BYTES + 1) + b" HTTP/1.1\r\n\r\n", 414),
     (b"GET / HTTP/1.1\r\nA: " + b"a" * (MAX_FRAMING_BYTES + 2 * PIECE_BYTES), 431),
+    (b"GET / HTTP/1.1\r\nA: " + b"a" * (MAX_FRAMING_BYTES + 1) + b"\r\n\r\n", 431),
+    (b"GET / HTTP/1.1\r\n" + b"A: %b\r\n" % (b"b" * 700) * 100 + b"\r\n", 431),
     (b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * (MAX_FIELDS + 2), 431),
+    (b"GET /\r\n\r\n", 400),
+    (b"GET / HTTP/0.9\r\n\r\n", 400),
+    (b"GET / HTTP/2.0\r\n\r\n", 400),
     (b"\r\n" * (MAX_FRAMING_BYTES // 2 + PIECE_BYTES), 431),
     (
         POST + ALICE + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\n \r\n" * (MAX_FRAMING_BYTES // 5 + PIECE_BYTES),

@@ -41,6 +41,8 @@ def test_a_name_is_converted_to_nfc_before_its_length_is_checked() -> None:
         ("a\ud800", "control characters"),
         ("a\u202egpj.exe", "control characters"),
         (f"{LONGEST}a", "201 bytes"),
+        ("\u200b", "empty name"),
+        ("a/\u3164\ufe0f/b", "empty name"),
     ],
 )
 def test_an_invalid_name_is_refused_with_the_reason(name: str, why: str) -> None:
@@ -58,6 +60,12 @@ def test_an_invalid_name_is_refused_with_the_reason(name: str, why: str) -> None
         ("a", "a/b", "a cannot be a file and a folder"),
         ("a/b", "a", "a cannot be a file and a folder"),
         ("A/b", "a", "upper and lower case"),
+        ("a\u200bb.txt", "ab.txt", "differ by characters that cannot be seen: write ab.txt"),
+        ("a\ufeffb.txt", "a\u00adb.txt", "cannot be seen"),
+        ("no\u2060tes/a", "notes/b", "cannot be seen"),
+        ("a\ufe0f", "a", "cannot be seen"),
+        ("a\u3164", "a", "cannot be seen"),
+        ("A\u200d", "a", "upper and lower case"),
     ],
 )
 def test_names_that_some_file_systems_cannot_hold_together_clash(name: str, other: str, why: str) -> None:
