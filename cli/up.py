@@ -124,7 +124,6 @@ async def _connect(settings: Settings, broker: Supervisor, console: Console) -> 
     if "nats_url" in settings.model_fields_set:
         origin, url_of = "from NATS_URL", lambda _: settings.nats_url
     else:
-        await bus  # both of the next lines import parts of it: two threads that import at once can deadlock
         binary, origin = await asyncio.to_thread(find_binary)
         place = prepare(settings.parley_home)
         broker.start(ProcessSpec("nats", place.command(binary), environment_for("nats")))

@@ -27,7 +27,7 @@ async def test_a_stored_nul_leaves_every_list_and_plan_readable(
         else Step(text="a NOTHING b")
     )
     workflow = "execution_plan" if kind_of_plan == "execution" else None
-    draft = c.DraftPlan(goal="NOTHING", steps=(step,), notes="NOTHING", kind=kind_of_plan)  # type: ignore[arg-type]
+    draft = c.DraftPlan(goal="NOTHING", steps=(step,), notes="NOTHING", kind=kind_of_plan)
     await story.commit(c.Say(text="NOTHING", workflow=workflow), draft, c.Rename(title="NOTHING"))
     for place, message in enumerate(log.messages):
         log.messages[place] = message._replace(data=message.data.replace(b"NOTHING", rb"\u0000"))

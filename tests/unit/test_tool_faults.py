@@ -17,7 +17,7 @@ from services.executor.result_limits import with_json_value
 from services.executor.tool_calls import run_within_deadline
 from services.executor.tools import RegisteredTool, ToolResult
 from shared.sandbox import remove_abandoned, scratch
-from shared.templates.schedules import _zone
+from shared.time_zones import time_zone
 
 
 async def outcome_of(fault: BaseException, effect: Effect = "read") -> ToolResult:
@@ -144,5 +144,5 @@ def test_only_folders_of_killed_processes_are_removed(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize("name", ["localtime", "posix/Europe/Berlin", "right/UTC", "posixrules", "Nowhere/City"])
 def test_a_zone_that_means_something_else_elsewhere_is_no_zone(name: str) -> None:
-    assert _zone(name) is None
-    assert _zone("Europe/Berlin")
+    assert time_zone(name) is None
+    assert time_zone("Europe/Berlin")
