@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import httpx2
 import pytest
 
 import shared.llm
@@ -93,7 +94,9 @@ class RecordedClient:
     def __init__(self, url: str) -> None:
         settings = {"openai_base_url": url, "openai_api_key": KEY, "openai_model": "m", "model_timeout": 60}
         self.model = OpenAIModel(
-            Settings.model_validate(settings | {"parley_temperatures": {"planner": 0.3}}), first_wait=0.001
+            Settings.model_validate(settings | {"parley_temperatures": {"planner": 0.3}}),
+            http_client=httpx2.AsyncClient(verify=False),  # reading certificates takes most of the time
+            first_wait=0.001,
         )
         self.calls: list[ModelCall] = []
         self.partials: list[Any] = []
