@@ -24,6 +24,7 @@ from shared.llm.parsing import read_reply
 from shared.llm.retry_after import asked_wait, duration_text
 from shared.llm.schema import Capabilities, chat_messages, instruction, response_format
 from shared.llm.stream import collect
+from shared.llm.text_objects import without_thoughts
 from shared.llm.types import Message, ModelRequest, Role
 from shared.llm.usage import Tokens, cost, estimate
 from shared.settings import Settings
@@ -275,7 +276,7 @@ async def _silence_timeout(seconds: float) -> AsyncIterator[Callable[[], None]]:
 
 def _repair(fault: InvalidReply, reply: type[BaseModel]) -> list[Message]:
     """Messages to append after an invalid reply: the reply (unless cut) and what is wrong with it."""
-    echo = "(too long)" if fault.cut else fault.raw[:MAX_ECHO] or "(nothing)"
+    echo = "(too long)" if fault.cut else without_thoughts(fault.raw[:MAX_ECHO]) or "(nothing)"
     return [
         {"role": "assistant", "content": echo},
         {"role": "user", "content": f"That reply cannot be used:\n{fault.reason}\n\n{instruction(reply)}"},

@@ -64,6 +64,14 @@ def partial_object(text: str, fields: Collection[str] = ()) -> dict[str, Any] | 
     return next((value for value in values if not fields or not value or not value.keys().isdisjoint(fields)), None)
 
 
+def without_thoughts(text: str) -> str:
+    """The answer alone: chat templates refuse thoughts of earlier turns, or drop them."""
+    try:
+        return read_text(text).visible.strip()
+    except InvalidReply:
+        return text
+
+
 def read_text(text: str) -> TextReading:
     """Tell thoughts from the answer by the tags outside of objects, and find the objects. Raises InvalidReply.
 

@@ -276,6 +276,21 @@ async def test_a_prose_reply_downgrades_the_mode() -> None:
     assert [body["response_format"]["type"] for body in client.sent] == ["json_schema", "json_object", "json_object"]
 
 
+async def test_thoughts_are_not_quoted_back() -> None:
+    client = ScriptedClient(sse('<think>Perhaps {"text": "a"}</think>Forty-two.'), sse(GOOD))
+    await client.ask()
+    assert client.sent[1]["messages"][-2] == {"role": "assistant", "content": "Forty-two."}
+
+
+@pytest.mark.parametrize("text", ["", "<think>It is 42.</think>"])
+async def test_an_empty_reply_downgrades_the_mode(text: str) -> None:
+    client = ScriptedClient(sse(text), sse(text), sse(text))
+    with pytest.raises(ModelFailed, match="it is empty" if not text else "put into the thoughts"):
+        await client.ask()
+    formats = [body.get("response_format", {}).get("type") for body in client.sent]
+    assert formats == ["json_schema", "json_object", None]
+
+
 async def test_half_a_reply_is_never_completed_by_repair() -> None:
     client = ScriptedClient(sse('{"text": "half a pro'), sse(GOOD))
     assert (await client.ask()).text == "it is 42"
