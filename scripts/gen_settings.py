@@ -115,7 +115,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "ack_wait": "seconds after which a message without a heartbeat is redelivered; heartbeats are sent three times as often. "
         "Read when consumers are created",
         "max_deliver": "deliveries of a message that crashes its worker, before it becomes a dead letter",
-        "worker_concurrency": "messages that one process handles concurrently",
+        "worker_concurrency": "messages that one process handles concurrently; one user alone gets half of the executor's",
         "stuck_work_timeout": "seconds after which plan_store fails work that has no result and that no consumer is processing; it can be retried",
         "watchdog_timeout": "seconds for which a service's event loop may be blocked before its watchdog ends the process, which is then restarted; "
         "0: never, for debugging",

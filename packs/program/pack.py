@@ -4,7 +4,7 @@ import json
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from parley import Context, Failed, Pack, Refused, tool
 from shared import sandbox
@@ -91,10 +91,10 @@ async def run_program(call: RunProgram, context: Context) -> JsonValue:
 
 
 def _value(printed: str) -> JsonValue:
-    """The printed JSON value, or the printed text if it is none, or has a number that is not finite."""
+    """The printed JSON value; the printed text if it is none, or has half a character or an infinite number."""
     try:
-        value: JsonValue = json.loads(printed)
-    except (ValueError, RecursionError):
+        value: JsonValue = from_json(printed, allow_inf_nan=False)
+    except ValueError:
         return printed
     return value if is_finite(value) else printed
 

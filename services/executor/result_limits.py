@@ -46,9 +46,9 @@ def parse_json_text(result: JsonValue) -> JsonValue:
     if isinstance(result, str) and result[:1] in ("{", "["):
         try:
             value: JsonValue = json.loads(result)
-        except ValueError:
+        except (ValueError, RecursionError):
             return result
-        return value
+        return value if is_finite(value) else result
     return result
 
 

@@ -106,3 +106,74 @@ async def test_other_users_are_served_during_an_attack(attack: str, tmp_path: Pa
     assert other.slowest < MAX_ANSWER_TIME
     assert max(other.plans) < MAX_PLAN_TIME
     assert max(sizes) < MAX_MEMORY
+
+
+SLOW_TOOL = '''
+import asyncio
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from parley import Context, Pack, tool
+
+
+class Nothing(BaseModel):
+    pass
+
+
+class Wait(BaseModel):
+    path: str
+
+
+@tool(seconds=120)
+async def wait_for_file(call: Wait, context: Context) -> str:
+    """Waits until a file exists."""
+    while not Path(call.path).exists():
+        await asyncio.sleep(0.1)
+    return "there"
+
+
+@tool()
+async def answer_at_once(call: Nothing, context: Context) -> str:
+    """Answers at once."""
+    return "done"
+
+
+pack = Pack("slow", [wait_for_file, answer_at_once])
+'''
+
+
+async def start_plan(http: httpx2.AsyncClient, tool: str, **arguments: str) -> str:
+    """Start a plan of one call, and return its task id."""
+    step = {"id": "s1", "tool": tool, "text": "Call it", "arguments": arguments}
+    stored = await http.post("/api/execution-plans/store", json={"description": "d", "steps": [step]})
+    plan = stored.raise_for_status().json()
+    approval = {"version": plan["version"], "hash": plan["hash"], "timeout": 0}
+    (await http.post(f"/api/execution-plans/{plan['task_id']}/approve", json=approval)).raise_for_status()
+    return str(plan["task_id"])
+
+
+async def test_a_call_is_made_while_another_users_slow_calls_run(tmp_path: Path) -> None:
+    (tmp_path / "packs").mkdir()
+    (tmp_path / "packs" / "slow.py").write_text(SLOW_TOOL)
+    end = tmp_path / "end"
+    keys = ",".join(f"{name}={key}" for name, key in KEYS.items())
+    settings = {"PARLEY_AUTH": "keys", "PARLEY_API_KEYS": keys, "PARLEY_PACKS_DIR": str(tmp_path / "packs")}
+    async with running_parley(tmp_path, **settings) as running:
+        clients = [
+            httpx2.AsyncClient(base_url=running.url, headers={"Authorization": f"Bearer {key}"}, timeout=60)
+            for key in KEYS.values()
+        ]
+        greedy_user, other = clients
+        slow = [await start_plan(greedy_user, "wait_for_file", path=str(end)) for _ in range(8)]
+        quick = await start_plan(other, "answer_at_once")
+        while (await other.get(f"/api/execution-plans/{quick}/status")).json()["status"] != "completed":  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+        statuses = [(await greedy_user.get(f"/api/execution-plans/{task}/status")).json()["status"] for task in slow]
+        assert set(statuses) == {"executing"}
+        end.touch()
+        for task in slow:  # each of them gets its turn
+            while (await greedy_user.get(f"/api/execution-plans/{task}/status")).json()["status"] != "completed":  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        for client in clients:
+            await client.aclose()
