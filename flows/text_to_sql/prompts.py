@@ -40,10 +40,11 @@ A good reply: {"reply": {"kind": "columns", "tables": [{"table": "orders", "colu
 """
 GENERATE = """
 You write one query in the given SQL <dialect> that answers the <question> from these <tables> (one a line, with
-columns, keys, references and sample values) and no others. Compare with values as the samples write them. Read only:
-one SELECT, or a WITH that ends in one. <previous_sql> answered <previous_question>, from which the question may go on.
-<hints> are questions and queries that this person accepted before. <sql> is the query so far: repair what <problem>
-says is wrong with it, and keep the rest. Take in what <feedback> says.
+columns, keys, references and sample values) and no others. Compare with values as the samples write them. Where a
+table or column has `written`, its name is written so in the query. Read only: one SELECT, or a WITH that ends in one.
+<previous_sql> answered <previous_question>, from which the question may go on. <hints> are questions and queries that
+this person accepted before. <sql> is the query so far: repair what <problem> says is wrong with it, and keep the rest.
+Take in what <feedback> says.
 Reply in one of these ways:
 1. query: explanation (one or two sentences on how the query reads the question), sql.
 2. cannot: no query can answer the question from these tables; reason says why.

@@ -203,7 +203,7 @@ def test_samples_are_all_values_if_few_and_some_if_many() -> None:
 @pytest.mark.parametrize(
     ("value", "json"),
     [
-        (Decimal("1.50"), 1.5),
+        (Decimal("1.50"), "1.50"),
         (Decimal("3"), 3),
         (Decimal("12345678901234567890.5"), "12345678901234567890.5"),
         (Decimal("1e400"), "1" + "0" * 400),

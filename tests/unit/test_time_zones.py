@@ -1,0 +1,102 @@
+"""The person's day: the zone that a message brings, the session's, and what prompts say."""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from parley.protocol.client import CLIENT_MESSAGES
+from services.gateway.commands import to_commands
+from shared.domain import commands as c
+from shared.domain.forks import carry_over, session_forked
+from shared.domain.session import Session
+from shared.llm.sections import prompt
+from shared.time_zones import day_in_words, own_time_zone
+from tests.unit.domain.spec import given
+
+EVENING = datetime(2026, 11, 25, 19, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def local(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """Lets a test set TZ and call `time.tzset`."""
+    yield monkeypatch
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("zone", "words"),
+    [
+        ("Pacific/Kiritimati", "Today is 2026-11-26. It is a Thursday in the time zone Pacific/Kiritimati."),
+        ("America/New_York", "Today is 2026-11-25. It is a Wednesday in the time zone America/New_York."),
+        ("Asia/Kolkata", "Today is 2026-11-26. It is a Thursday in the time zone Asia/Kolkata."),
+        ("", "Today is 2026-11-26. It is a Thursday at UTC+14:00."),
+        ("Mars/Olympus", "Today is 2026-11-26. It is a Thursday at UTC+14:00."),
+    ],
+)
+def test_a_day_is_named_with_its_weekday_and_zone(local: pytest.MonkeyPatch, zone: str, words: str) -> None:
+    local.setenv("TZ", "Pacific/Kiritimati")
+    time.tzset()
+    assert day_in_words(EVENING, zone) == words
+
+
+def test_a_prompt_ends_with_the_day_in_the_persons_zone() -> None:
+    said = prompt("planner", "text_plan", "rules", {}, zone="Pacific/Kiritimati")[-1]["content"]
+    assert "in the time zone Pacific/Kiritimati. Reply to this now." in said
+
+
+@pytest.mark.parametrize(
+    ("name", "zone"),
+    [
+        ("Pacific/Kiritimati", "Pacific/Kiritimati"),
+        ("EST5EDT", "EST5EDT"),
+        ("UTC", "UTC"),
+        ("XYZ-3", "Etc/GMT-3"),
+        ("XYZ-5:30", None),
+    ],
+)
+def test_a_terminal_names_its_zone_or_its_offset(local: pytest.MonkeyPatch, name: str, zone: str | None) -> None:
+    local.setenv("TZ", name)
+    time.tzset()
+    assert own_time_zone() == zone
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "../../etc/passwd",
+        "localtime",
+        "posix/Europe/Berlin",
+        "right/UTC",
+        "Factory",
+        "",
+        "Nowhere/None",
+        "/etc/localtime",
+        "x" * 100000,
+        "Europe/Berlin\n",
+        "Europe/../UTC",
+        "tzdata.zi",
+        "zone.tab",
+        7,
+        None,
+        ["UTC"],
+    ],
+)
+def test_no_message_is_lost_because_of_its_zone(hostile: object) -> None:
+    message = CLIENT_MESSAGES.validate_python({"type": "user_message", "content": "Hello", "time_zone": hostile})
+    assert to_commands(message, Session("s"), None) == (c.Say(text="Hello"),)  # type: ignore[arg-type]
+
+
+def test_a_session_knows_the_newest_zone_and_hands_it_over_to_a_fork() -> None:
+    first = given(c.Say(text="A calculator", time_zone="Europe/Berlin"))
+    first.when(c.Say(text="Soon", time_zone="Europe/Berlin")).then("message.received", time_zone=None)
+    first.when(c.Say(text="Soon")).then("message.received", time_zone=None).leaves(
+        "planning", "nobody", time_zone="Europe/Berlin"
+    )
+    moved = first.when(c.Say(text="Soon", time_zone="Asia/Tokyo")).then("message.received", time_zone="Asia/Tokyo")
+    assert moved.session.time_zone == "Asia/Tokyo"
+    fork = c.Fork(parent_id="s", parent_version=2, carried=carry_over(moved.session))
+    event = given().when(fork).then("session.forked").event
+    assert session_forked(event).time_zone == "Asia/Tokyo"  # type: ignore[arg-type]
