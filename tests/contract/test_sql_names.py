@@ -65,7 +65,7 @@ async def refused(database: ReadOnlyDatabase, sql: str) -> tuple[str, str]:
         ('SELECT sum("amount" + 1) FROM orders', "There are:"),
         ('SELECT CASE WHEN "paid" THEN 1 END FROM orders', "'paid'"),
         ('SELECT "customer_name" FROM orders', 'Perhaps you mean "Customer Name"'),
-        ('SELECT total FROM open_orders HAVING max("totl") > 1', "Perhaps you mean total"),
+        ('SELECT total FROM open_orders GROUP BY total HAVING max("totl") > 1', "Perhaps you mean total"),
         ('WITH o AS (SELECT total FROM orders) SELECT "sum" FROM o', "'sum'"),
         ('SELECT id FROM orders WHERE status = "paid"', "A text stands in single quotes: 'paid'"),
         ("SELECT id FROM orders WHERE status IN (\"it''s\")", "single quotes"),
