@@ -54,6 +54,7 @@ class Settings(BaseSettings):
     parley_retail_data_dir: Path | None = None  # users.json, orders.json, products.json; None: generated data
     agent_host: str = "127.0.0.1"
     agent_port: int = Field(8001, ge=0, le=65535)
+    agent_root_path: str = Field("", pattern=r"^(/[\w.~-]+)*/?$")  # of a proxy that leaves its path in requests
     rehearsal_port: int = Field(23333, ge=0, le=65535)
     health_port: int = Field(0, ge=0, le=65535)  # of a worker; 0: no health server
 

@@ -9,6 +9,7 @@ const KNOWS_DIRECTION = ["chrome120", "firefox114", "safari16.4"];
 
 export default defineConfig({
   plugins: [react()],
+  base: "./", // the gateway writes the way to its root instead of it
   html: { cspNonce: "PARLEY-NONCE" }, // the gateway replaces it with a new nonce in each response
   build: { outDir: "../services/gateway/page", emptyOutDir: true, chunkSizeWarningLimit: 700, reportCompressedSize: true, cssTarget: KNOWS_DIRECTION },
   server: {

@@ -25,6 +25,7 @@ from services.gateway.access.login_link import LoginByLink
 from services.gateway.access.logouts import Logouts
 from services.gateway.access.quota import Quotas
 from services.gateway.access.rate_limits import LoginThrottle
+from services.gateway.access.root_path import RemoveRootPath
 from services.gateway.access.tickets import Tickets
 from services.gateway.api_errors import UNAVAILABLE, ApiError
 from services.gateway.deferred_log import DeferredLog
@@ -102,7 +103,8 @@ class _Application(FastAPI):
     """Adds the security headers to every response, also to that of the last-resort error handler."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        return SafeHeaders(super().build_middleware_stack())
+        root_path = self.state.gateway.settings.agent_root_path
+        return RemoveRootPath(SafeHeaders(super().build_middleware_stack()), root_path)
 
     def openapi(self) -> dict[str, Any]:
         """Errors are documented with their own media type; FastAPI knows only JSON."""
@@ -126,6 +128,7 @@ def build(
         title="Parley",
         description="A planning agent you can argue with. `/ws` speaks the same messages live: see docs/protocol.md.",
         version="1",
+        servers=[{"url": ".", "description": "where this description is served"}],
         lifespan=_lifespan,
         openapi_url=None,  # FastAPI would generate it for every request; see _serve_openapi
         docs_url=None,

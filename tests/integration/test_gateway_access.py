@@ -53,7 +53,7 @@ async def test_a_login_link_sets_a_cookie() -> None:
         assert (await browser.get("/api/me")).status_code == 401
         assert (await browser.get("/", params={"token": "wrong"})).status_code == 401
         answer = await browser.get("/", params={"view": "inbox", "token": TOKEN}, headers=PASTED)
-        assert (answer.status_code, answer.headers["location"]) == (303, "/?view=inbox")
+        assert (answer.status_code, answer.headers["location"]) == (303, "./?view=inbox")
         cookie = answer.headers["set-cookie"].lower()
         assert "httponly" in cookie
         assert "samesite=strict" in cookie

@@ -15,7 +15,7 @@ KEYS: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=
 LOGIN: dict[str, Any] = {"parley_auth": "token", "parley_token": TOKEN, "parley_secret": SECRET}
 
 
-LOCAL_PATH = r"/([^/\\\t].*)?"  # a path that no browser takes for a host
+LOCAL_PATH = r"(\./|(\.\./)+)([^/\\\t].*)?"  # a relative path that no browser takes for a host
 
 
 class Browser:
@@ -47,7 +47,7 @@ async def browsing(world: World) -> AsyncIterator[Browser]:
 async def test_a_link_that_the_user_opens_logs_in_at_once(site: str) -> None:
     async with browsing(World(**KEYS)) as browser:
         answer = await browser.open("/s/abc?view=inbox&token=ka", site)
-        assert (answer.status_code, answer.headers["location"]) == (303, "/s/abc?view=inbox")
+        assert (answer.status_code, answer.headers["location"]) == (303, "../s/abc?view=inbox")
         assert await browser.user() == "alice"
 
 
@@ -60,7 +60,7 @@ async def test_a_link_on_another_site_asks_for_confirmation(site: str) -> None:
         assert not browser.http.cookies
         assert await browser.user() == ""
         answer = await browser.confirm(page)
-        assert (answer.status_code, answer.headers["location"]) == (303, "/s/abc?view=inbox")
+        assert (answer.status_code, answer.headers["location"]) == (303, "./s/abc?view=inbox")
         assert await browser.user() == "alice"
 
 
@@ -129,3 +129,26 @@ async def test_failed_logins_by_link_are_counted_and_refused() -> None:
         assert (await browser.http.post("/login", data={"token": "wrong"}, headers=headers)).status_code == 401
         assert (await browser.http.post("/login", data={"token": "ka"}, headers=headers)).status_code == 429
         assert await browser.user() == ""
+
+
+async def test_after_a_wrong_key_the_page_has_a_field_for_the_right_one() -> None:
+    async with browsing(World(**KEYS)) as browser:
+        page = await browser.open("/s/abc?token=wrong&view=inbox")
+        assert page.status_code == 401
+        assert 'action="../login"' in page.text
+        assert '<input type="password" name="token"' in page.text
+        (target,) = re.findall(r'name="next" value="([^"]*)"', page.text)
+        form = {"next": unescape(target), "token": " kb\n"}
+        answer = await browser.http.post("/login", data=form, headers={"origin": browser.origin})
+        assert (answer.status_code, answer.headers["location"]) == (303, "./s/abc?view=inbox")
+        assert await browser.user() == "bob"
+
+
+async def test_wrong_keys_that_are_typed_are_throttled() -> None:
+    async with browsing(World(**KEYS, max_failed_logins_per_minute=2)) as browser:
+        answers = [
+            await browser.http.post("/login", data={"token": "wrong"}, headers={"origin": browser.origin})
+            for _ in range(3)
+        ]
+        assert [answer.status_code for answer in answers] == [401, 401, 429]
+        assert int(answers[2].headers["retry-after"]) > 0

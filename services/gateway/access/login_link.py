@@ -1,4 +1,6 @@
-"""Login by link, `/…?token=…`: immediate if the user opened the link, else after a confirmation page.
+"""Login with a key that the user types, or by link, `/…?token=…`.
+
+By link it is immediate if the user opened the link, else after a confirmation page.
 
 Another site can send a browser to such a link. Without the confirmation its visitor would be logged in as another user
 without noticing, and that user could read what they write (login CSRF).
@@ -15,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from services.gateway.access.auth import COOKIE_DAYS, Authenticator, Login
 from services.gateway.access.origins import check_not_forged
 from services.gateway.access.rate_limits import LoginThrottle
+from services.gateway.access.root_path import relative_root
 from services.gateway.access.users import LOCAL_USER, User
 from services.gateway.api_errors import ApiError
 from services.gateway.rest.page import plain_page
@@ -24,9 +27,11 @@ DIRECT_NAVIGATION = (
     "none",
     "same-origin",
 )  # Sec-Fetch-Site of a URL typed, pasted, or clicked in another program or on our page
-CONFIRM_HEADERS = {
+FORM_HEADERS = {
     "Referrer-Policy": "strict-origin"
 }  # keeps the token out of Referer; with no-referrer the form would send no Origin
+
+LOGIN_FORM = '<form method="post" action="./login">'
 
 router = APIRouter()
 
@@ -47,32 +52,33 @@ class LoginByLink:
     def _respond(self, request: Request) -> Response:
         pairs = parse_qsl(request.url.query, keep_blank_values=True)
         rest = urlencode([(name, value) for name, value in pairs if name != "token"])
-        path, token = "/" + quote(request.url.path).lstrip("/\\"), dict(pairs).get("token", "")
+        path, token = quote(request.url.path).lstrip("/\\"), dict(pairs).get("token", "")
         target = f"{path}?{rest}" if rest else path
         if self._authenticator.is_open:
-            return _redirect(target)
+            return _redirect(request, target)
         try:
             login = _login(self._authenticator, self._login_throttle, request, token)
         except ApiError as refused:
-            return _failed_login_page(refused)
+            return _failed_login_page(request, refused, target)
         present = _current_user(self._authenticator, request)
         if request.headers.get("sec-fetch-site") in DIRECT_NAVIGATION and present in (None, login.user):
             return _login_response(self._authenticator, request, login, target)
-        return plain_page(_confirm_text(login.user, present, target, token), headers=CONFIRM_HEADERS)
+        text = _confirm_text(login.user, present, target, token)
+        return plain_page(text, request.url.path, headers=FORM_HEADERS)
 
 
 @router.post("/login", include_in_schema=False)
 async def log_in(request: Request, here: GatewayDep) -> Response:
-    """The confirmed login. The request must come from our own page."""
+    """A confirmed login, or one with a key that was typed. The request must come from our own page."""
     check_not_forged(request, here.settings.parley_allowed_origins, cookie=True)
     form = dict(parse_qsl((await request.body()).decode(errors="replace")))
-    token, target = form.get("token", ""), form.get("next", "/")
+    token, target = form.get("token", "").strip(), form.get("next", "")
     if here.authenticator.is_open:
-        return _redirect(target)
+        return _redirect(request, target)
     try:
         login = _login(here.authenticator, here.login_throttle, request, token)
     except ApiError as refused:
-        return _failed_login_page(refused)
+        return _failed_login_page(request, refused, target)
     return _login_response(here.authenticator, request, login, target)
 
 
@@ -92,13 +98,13 @@ def _current_user(authenticator: Authenticator, request: Request) -> User | None
         return None
 
 
-def _redirect(target: str) -> RedirectResponse:
-    """A redirect that never leaves this host."""
-    return RedirectResponse("/" + target.lstrip("/\\"), status_code=303)
+def _redirect(request: Request, target: str) -> RedirectResponse:
+    """A redirect to this page of Parley. It never leaves this host."""
+    return RedirectResponse(relative_root(request.url.path) + target.lstrip("/\\"), status_code=303)
 
 
 def _login_response(authenticator: Authenticator, request: Request, login: Login, target: str) -> Response:
-    answer, secure = _redirect(target), is_secure(request)
+    answer, secure = _redirect(request, target), is_secure(request)
     answer.set_cookie(
         authenticator.cookie_name(secure=secure),
         authenticator.new_cookie(login),
@@ -114,16 +120,18 @@ def _confirm_text(user: User, present: User | None, target: str, token: str) -> 
     name = "" if user == LOCAL_USER else f" as <bdi>{escape(user.id)}</bdi>"
     now = "" if present in (None, user) else f" You are logged in as <bdi>{escape(present.id)}</bdi> now."
     return f"""Log in to Parley{name}?{now}</p>
-<form method="post" action="/login"><input type="hidden" name="token" value="{escape(token)}">
+{LOGIN_FORM}<input type="hidden" name="token" value="{escape(token)}">
 <input type="hidden" name="next" value="{escape(target)}"><button>Log in{name}</button>
-<a href="{escape(target)}">Cancel</a></form>
+<a href="./{escape(target)}">Cancel</a></form>
 <p class="note">If you did not expect this question, cancel: what you write could be read by whoever sent you here."""
 
 
-def _failed_login_page(error: ApiError) -> HTMLResponse:
-    if error.retry_after:
-        return plain_page(f"{error.message} {error.hint}", error.status, {"Retry-After": str(error.retry_after)})
+def _failed_login_page(request: Request, error: ApiError, target: str) -> HTMLResponse:
+    headers = {"Retry-After": str(error.retry_after)} if error.retry_after else {}
     words = (
-        "This login is not valid or has expired. Open the address that <code>parley up</code> printed, or ask for one."
+        f"{error.message} {error.hint}" if error.retry_after else "This key is not valid, or this login has expired."
     )
-    return plain_page(words, error.status)
+    text = f"""{words}</p>{LOGIN_FORM}<input type="hidden" name="next" value="{escape(target)}">
+<input type="password" name="token" aria-label="Key" placeholder="Key" autocomplete="current-password" required>
+<button>Log in</button></form><p class="note">Whoever runs this Parley gives out its keys."""
+    return plain_page(text, request.url.path, error.status, FORM_HEADERS | headers)

@@ -7,11 +7,12 @@ from types import MappingProxyType
 
 from fastapi import FastAPI
 from starlette.datastructures import MutableHeaders
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.access.auth import COOKIE_DAYS
+from services.gateway.access.root_path import relative_root
 from services.gateway.rest.assets import Assets
 from services.gateway.state import is_secure
 
@@ -39,11 +40,13 @@ RESPONSE_STARTS = (
 WORDS_PLACEHOLDER = "PARLEY-WORDS"
 PLAIN_PAGE = f"""<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>Parley</title>
-<link rel="icon" href="/icon.svg"><style nonce="{NONCE_PLACEHOLDER}">
+<link rel="icon" href="./icon.svg"><style nonce="{NONCE_PLACEHOLDER}">
 body {{ max-width: 30rem; margin: 20vh auto 0; padding: 0 1rem; font: 1rem/1.5 system-ui, sans-serif;
   text-align: center; color: light-dark(#1c1f27, #e4e6eb); background: light-dark(#fbfbfd, #16181d) }}
 bdi {{ font-weight: 600; overflow-wrap: anywhere }} .note {{ color: light-dark(#5a6070, #a4a9b6) }}
 form {{ display: flex; flex-wrap: wrap; gap: .75rem; justify-content: center; align-items: center; margin: 1.5rem 0 }}
+input {{ padding: .6rem; flex: 1 1 12rem; border: 1px solid light-dark(#767c8a, #8b909c); border-radius: .5rem;
+  font: inherit; color: inherit; background: transparent }}
 button, a {{ padding: .6rem 1.25rem; border-radius: .5rem; border: 1px solid light-dark(#c3c8d4, #4a4f5c);
   font: inherit; color: inherit; text-decoration: none; cursor: pointer }}
 button {{ color: #fff; background: #3b5bdb; border-color: #3b5bdb }} :focus-visible {{ outline: 3px solid #74a0ff }}
@@ -55,13 +58,13 @@ def serve_page(app: FastAPI, directory: Path = PAGE) -> str:
     index = directory / "index.html"
     if not index.is_file():
         text = "The page is not built yet: run <code>make page</code>. The API works: see <code>/openapi.json</code>."
-        app.add_api_route("/", lambda: plain_page(text), include_in_schema=False)
+        app.add_api_route("/", lambda: plain_page(text, "/"), include_in_schema=False)
         return NOT_BUILT
 
-    def page() -> HTMLResponse:
-        return _html(index.read_text(encoding="utf-8"))
+    def page(request: Request) -> HTMLResponse:
+        return _html(index.read_text(encoding="utf-8"), request.url.path)
 
-    for path in ("/", "/index.html", "/s/{session_id}"):
+    for path in ("/", "/index.html", "/s/{session_id}", "/s/{session_id}/"):
         app.add_api_route(path, page, include_in_schema=False)
     if (directory / "assets").is_dir():
         app.mount("/assets", Assets(directory=directory / "assets"))
@@ -69,13 +72,19 @@ def serve_page(app: FastAPI, directory: Path = PAGE) -> str:
     return "ok"
 
 
-def plain_page(words: str, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})) -> HTMLResponse:
-    """A simple page with this HTML text."""
-    return _html(PLAIN_PAGE.replace(WORDS_PLACEHOLDER, words), status, headers)
+def plain_page(
+    words: str, path: str, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})
+) -> HTMLResponse:
+    """A simple page with this HTML text, served at this path."""
+    return _html(PLAIN_PAGE.replace(WORDS_PLACEHOLDER, words), path, status, headers)
 
 
-def _html(text: str, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})) -> HTMLResponse:
-    """A response with a fresh nonce, for its own styles and for those that libraries add at run time."""
+def _html(text: str, path: str, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})) -> HTMLResponse:
+    """A response with a fresh nonce, for its own styles and for those that libraries add at run time.
+
+    The text's URLs are relative to the root. In the response they are relative to this path.
+    """
+    text = text.replace('="./', f'="{relative_root(path)}')
     nonce = secrets.token_urlsafe(16)
     policy = {"Content-Security-Policy": CONTENT_POLICY.format(f" 'nonce-{nonce}'"), "Cache-Control": "no-store"}
     return HTMLResponse(text.replace(NONCE_PLACEHOLDER, nonce), status, {**policy, **headers})

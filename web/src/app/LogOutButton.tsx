@@ -4,6 +4,7 @@ import { useEffect, useState } from "react";
 import { fill, PAGE, TROUBLE } from "../generated/words";
 import { type Account, fetchAccount, logout } from "../net/api";
 import { forgetDrafts } from "../ui/drafts";
+import { ROOT } from "../net/root";
 import { LogOutIcon } from "../ui/icons";
 
 export function LogOutButton() {
@@ -21,7 +22,7 @@ export function LogOutButton() {
       await logout();
       forgetDrafts();
       sessionStorage.clear(); // unsent messages must not reach the next user
-      location.assign("/");
+      location.assign(ROOT);
     } catch (error) {
       setProblem(fill(TROUBLE.logged_in, { why: error instanceof Error ? error.message : "" }).trim());
       setIsLeaving(false);

@@ -1,5 +1,6 @@
-// Two routes: `/` starts a conversation, `/s/<session_id>` shows a session.
+// Two routes below the root: `/` starts a conversation, `/s/<session_id>` shows a session.
 import { useSyncExternalStore } from "react";
+import { ROOT } from "../net/root";
 
 const listeners = new Set<() => void>();
 
@@ -13,10 +14,10 @@ function subscribe(listener: () => void): () => void {
 }
 
 export function sessionIdOf(path: string): string | null {
-  return /^\/s\/([A-Za-z0-9_-]{1,64})\/?$/.exec(path)?.[1] ?? null;
+  return path.startsWith(ROOT) ? (/^s\/([A-Za-z0-9_-]{1,64})\/?$/.exec(path.slice(ROOT.length))?.[1] ?? null) : null;
 }
 
-export const sessionPath = (sessionId: string | null): string => (sessionId === null ? "/" : `/s/${sessionId}`);
+export const sessionPath = (sessionId: string | null): string => (sessionId === null ? ROOT : `${ROOT}s/${sessionId}`);
 
 export function navigate(sessionId: string | null): void {
   const path = sessionPath(sessionId);

@@ -1,6 +1,8 @@
 // State of a field whose content survives until the gateway has accepted it.
 import { useEffect, useState, useSyncExternalStore } from "react";
+import type { FieldValue } from "../takeover/fields";
 import { draftKey, readDraft, subscribeDrafts, writeDraft } from "../ui/drafts";
+import { isObject } from "../ui/values";
 import { useSession } from "./sessionContext";
 
 /** Returns true if a stored value is valid: another release or another program may have written it. */
@@ -28,7 +30,30 @@ export function useDraft<T>(field: string, initial: T, isValid: TypeGuard<T>): D
 
 export const useTextDraft = (field: string): DraftField<string> => useDraft(field, "", isText);
 
-const isText = (value: unknown): value is string => typeof value === "string";
+export interface OptionalField {
+  draft: DraftField<string>;
+  isOpen: boolean;
+  /** null: open only while something is typed in it. */
+  setOpen(isOpen: boolean | null): void;
+}
+
+/** A text field that a button opens. After a reload it is open if something was typed in it. */
+export function useOptionalField(field: string): OptionalField {
+  const draft = useTextDraft(field);
+  const [choice, setOpen] = useState<boolean | null>(null);
+  return { draft, isOpen: choice ?? draft.value !== "", setOpen };
+}
+
+/** What was entered in a form, by field. */
+export const useFormDraft = (form: string): DraftField<Record<string, FieldValue>> => useDraft<Record<string, FieldValue>>(form, NO_VALUES, isFieldValues);
+
+const NO_VALUES = {};
+
+const isFieldValues = (value: unknown): value is Record<string, FieldValue> => isObject(value) && Object.values(value).every((entry) => ["string", "boolean"].includes(typeof entry) || isTexts(entry));
+
+export const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every(isText);
+
+export const isText = (value: unknown): value is string => typeof value === "string";
 
 /** A state like useState, whose value is a draft of this session while `isDraft` returns true. */
 export function useDraftState<T>(field: string, initial: () => T, isDraft: (value: T) => boolean, isValid: TypeGuard<T>): [T, (value: T) => void] {

@@ -2,9 +2,10 @@
 import { Button } from "@mantine/core";
 import { lazy, Suspense, useState } from "react";
 import { useCan, useCommand, useSession } from "../app/sessionContext";
+import { isText, useDraft } from "../app/useDraft";
 import { ACTIONS, PATHS, REVIEW } from "../generated/words";
 import type { ActionSection } from "../protocol";
-import { approvalCommand, approvalReason, DeclineForm } from "../review/approval";
+import { approvalCommand, approvalReason, DeclineForm, useDeclineReason } from "../review/approval";
 import { CheckIcon, CloseIcon, EditIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { toolOf } from "./spec";
@@ -22,9 +23,9 @@ export function SqlApproval({ action, sql }: { action: ActionSection; sql: strin
   const { state } = useSession();
   const can = useCan();
   const command = useCommand();
-  const [text, setText] = useState<string | null>(null);
+  const { value: text, set: setText } = useDraft<string | null>(`sql ${action.action_id} ${action.hash}`, null, isText);
   const [restoreFocus, setRestoreFocus] = useState(false); // return focus to the button when the editor closes
-  const [isDeclining, setIsDeclining] = useState(false);
+  const decline = useDeclineReason(action);
   const isChanged = text !== null && text.trim() !== "" && text !== sql;
   const save = () => {
     const flow = EXECUTE_SQL.exec(action.tool)?.[1] ?? "";
@@ -34,12 +35,12 @@ export function SqlApproval({ action, sql }: { action: ActionSection; sql: strin
   return (
     <div className="approval" role="group" tabIndex={-1} aria-label={PATHS.query} data-testid="sql-request">
       <Suspense fallback={<pre className="code-waiting">{sql}</pre>}>
-        <SqlEditor value={sql} label={text === null ? PATHS.query : PATHS.query_your_version} onChange={text === null ? undefined : setText} />
+        <SqlEditor value={text ?? sql} label={text === null ? PATHS.query : PATHS.query_your_version} onChange={text === null ? undefined : setText} />
       </Suspense>
       {text !== null && <p className="hint">{PATHS.check_again} {REVIEW.leave_editor}</p>}
       {action.approval && text === null && <p className="hint">{approvalReason(action)}</p>}
-      {isDeclining ? (
-        <DeclineForm action={action} command={command} onClose={() => setIsDeclining(false)} />
+      {decline.isOpen ? (
+        <DeclineForm action={action} command={command} reason={decline.draft} onClose={() => decline.setOpen(false)} />
       ) : (
         <div className="decision-buttons">
           {text === null ? (
@@ -52,7 +53,7 @@ export function SqlApproval({ action, sql }: { action: ActionSection; sql: strin
                   {ACTIONS.edit}
                 </Button>
               )}
-              <Button size="sm" variant="default" leftSection={<CloseIcon />} disabled={command.busy} onClick={() => setIsDeclining(true)} data-testid="action-refuse">
+              <Button size="sm" variant="default" leftSection={<CloseIcon />} disabled={command.busy} onClick={() => decline.setOpen(true)} data-testid="action-refuse">
                 {ACTIONS.decline}…
               </Button>
               <Button size="sm" variant="subtle" className="multiline" loading={command.busy} onClick={() => command.send(approvalCommand(action, { remember: true }))} data-testid="action-remember">

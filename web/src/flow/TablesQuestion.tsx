@@ -2,6 +2,7 @@
 import { Button, Checkbox, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useCommand } from "../app/sessionContext";
+import { isTexts, useDraft } from "../app/useDraft";
 import { fill, PAGE, PATHS, TABLES } from "../generated/words";
 import type { QuestionSection } from "../protocol";
 import { CheckIcon, SearchIcon } from "../ui/icons";
@@ -12,15 +13,14 @@ const FILTER_THRESHOLD = 8; // more tables than this get a filter field
 
 export default function TablesQuestion({ question, tables }: { question: QuestionSection; tables: readonly TableChoice[] }) {
   const command = useCommand();
-  const [selected, setSelected] = useState(() => new Set(tables.filter((table) => table.chosen).map((table) => table.name)));
+  const proposed = tables.filter((table) => table.chosen).map((table) => table.name);
+  const draft = useDraft(`answer ${question.question_id}`, proposed, isTexts);
+  const selected = new Set(draft.value);
   const [query, setQuery] = useState("");
   const visible = filterTables(tables, query);
   const names = tables.map((table) => table.name).filter((name) => selected.has(name));
   const select = (name: string, isSelected: boolean) => {
-    const next = new Set(selected);
-    if (isSelected) next.add(name);
-    else next.delete(name);
-    setSelected(next);
+    draft.set([...draft.value.filter((other) => other !== name), ...(isSelected ? [name] : [])]);
   };
   return (
     <form

@@ -2,6 +2,7 @@
 import { Button, Modal, Textarea } from "@mantine/core";
 import { useState } from "react";
 import { type CommandSender, useCan, useCommand, useSession } from "../app/sessionContext";
+import { useTextDraft } from "../app/useDraft";
 import { ACTIONS, fill, REVIEW } from "../generated/words";
 import type { Command } from "../protocol";
 import { Problem } from "../ui/Problem";
@@ -50,13 +51,13 @@ interface Props {
 
 function SkipDialog({ id, text, dependents, command, onClose }: Props) {
   const { state } = useSession();
-  const [output, setOutput] = useState("");
+  const { value: output, set: setOutput, key: outputKey } = useTextDraft(`skip ${id}`);
   const [problem, setProblem] = useState("");
   const steps = state.snapshot?.plan?.steps ?? [];
   const sendOutput = () => {
     const parsed = parseStepOutput(output);
     setProblem(parsed.problem);
-    if (!parsed.problem) command.send({ type: "skip", action_id: id, output: parsed.value as SkipOutput });
+    if (!parsed.problem) command.send({ type: "skip", action_id: id, output: parsed.value as SkipOutput }, [outputKey]);
   };
   return (
     <Modal opened onClose={onClose} title={fill(REVIEW.skip_step, { text })} closeButtonProps={{ "aria-label": ACTIONS.close }}>

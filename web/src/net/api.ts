@@ -1,7 +1,8 @@
 // The page's HTTP requests to the gateway.
-import { fill, TROUBLE } from "../generated/words";
+import { fill, PAGE, TROUBLE } from "../generated/words";
 import type { ScheduleRequest } from "../templates/schedule";
 import { parseJson } from "./json";
+import { ROOT } from "./root";
 import type { ConnectionFailure } from "./socket";
 import type {
   CandidatePage,
@@ -37,6 +38,8 @@ export interface SessionSummary {
   updated_at: string;
   version: number;
 }
+
+const API = `${ROOT}api`;
 
 export class AuthError extends Error {}
 export class RateLimitError extends Error {}
@@ -74,10 +77,18 @@ async function responseError(response: Response): Promise<string> {
   return fill(TROUBLE.status, { status: response.status });
 }
 
-/** Logs the user out in all tabs of this browser. */
-export const logout = async (): Promise<void> => void (await fetchOk("/api/logout", { method: "POST" }));
+/** Logs this browser in with a key or token. Returns why that failed; "" if it did not. */
+export async function login(token: string): Promise<string> {
+  const response = await fetch(`${ROOT}login`, { method: "POST", redirect: "manual", body: new URLSearchParams({ token }) });
+  if (response.type === "opaqueredirect") return ""; // to the page
+  if (response.status === 429) return fill(PAGE.login_wait, { seconds: response.headers.get("Retry-After") ?? "60" });
+  return response.status === 401 ? PAGE.login_wrong : fill(TROUBLE.status, { status: response.status });
+}
 
-export const fetchAccount = (): Promise<Account> => getJson<Account>("/api/me");
+/** Logs the user out in all tabs of this browser. */
+export const logout = async (): Promise<void> => void (await fetchOk(`${API}/logout`, { method: "POST" }));
+
+export const fetchAccount = (): Promise<Account> => getJson<Account>(`${API}/me`);
 
 /** A summary as the gateway sends it: a plan_store row, whose key is `id`. */
 type SessionRow = Omit<SessionSummary, "session_id"> & { id?: string; session_id?: string };
@@ -89,30 +100,30 @@ async function fetchSessionPage(path: string, query: Record<string, string>, sig
   return { total: page.total, sessions: page.sessions.map((row) => ({ ...row, session_id: row.session_id ?? row.id ?? "" })) };
 }
 
-export const fetchSessions = (q: string, limit: number, signal?: AbortSignal): Promise<SessionPage> => fetchSessionPage("/api/sessions", { q, limit: String(limit), offset: "0" }, signal);
+export const fetchSessions = (q: string, limit: number, signal?: AbortSignal): Promise<SessionPage> => fetchSessionPage(`${API}/sessions`, { q, limit: String(limit), offset: "0" }, signal);
 
 /** The sessions that wait for the user. */
-export const fetchInbox = (limit: number, signal?: AbortSignal): Promise<SessionPage> => fetchSessionPage("/api/inbox", { limit: String(limit) }, signal);
+export const fetchInbox = (limit: number, signal?: AbortSignal): Promise<SessionPage> => fetchSessionPage(`${API}/inbox`, { limit: String(limit) }, signal);
 
 /** Resumes a session's plan that was stopped, paused, or failed. */
-export const resumePlan = async (sessionId: string): Promise<void> => void (await postJson(`/api/execution-plans/${sessionId}/execute`, { timeout: 0 }));
+export const resumePlan = async (sessionId: string): Promise<void> => void (await postJson(`${API}/execution-plans/${sessionId}/execute`, { timeout: 0 }));
 
 /** What the plan's changes would do now, by step. */
-export const fetchPlanPreviews = (sessionId: string, signal?: AbortSignal): Promise<PlanPreviews> => getJson(`/api/execution-plans/${encodeURIComponent(sessionId)}/previews`, signal);
+export const fetchPlanPreviews = (sessionId: string, signal?: AbortSignal): Promise<PlanPreviews> => getJson(`${API}/execution-plans/${encodeURIComponent(sessionId)}/previews`, signal);
 
 export const fetchTools = (q: string, limit: number, signal?: AbortSignal): Promise<ToolPage> =>
-  getJson<ToolPage>(`/api/tools?${new URLSearchParams({ q, limit: String(limit) })}`, signal);
+  getJson<ToolPage>(`${API}/tools?${new URLSearchParams({ q, limit: String(limit) })}`, signal);
 
 /** The available flows, and why others could not be loaded. */
-export const fetchFlows = (): Promise<FlowList> => getJson("/api/planning/flows");
+export const fetchFlows = (): Promise<FlowList> => getJson(`${API}/planning/flows`);
 
 export const fetchLibrary = (q: string, saved: boolean, signal?: AbortSignal): Promise<LibraryPage> =>
-  getJson(`/api/library?${new URLSearchParams({ q, ...(saved ? { saved: "true" } : {}), limit: "50" })}`, signal);
+  getJson(`${API}/library?${new URLSearchParams({ q, ...(saved ? { saved: "true" } : {}), limit: "50" })}`, signal);
 
 /** The source of a template: a session's plan, or the session's actions. */
 export type TemplateSource = "plan" | "session";
 
-const sourceUrl = (source: TemplateSource): string => `/api/templates/from-${source}`;
+const sourceUrl = (source: TemplateSource): string => `${API}/templates/from-${source}`;
 const sourceId = (source: TemplateSource, sessionId: string): Record<string, string> => (source === "plan" ? { task_id: sessionId } : { session_id: sessionId });
 
 /** The values that can become parameters. */
@@ -122,14 +133,14 @@ export const fetchCandidates = (source: TemplateSource, sessionId: string, signa
 export const saveTemplate = (source: TemplateSource, sessionId: string, name: string, parameters: readonly { name: string; value: unknown }[]): Promise<TemplateView> =>
   postJson(sourceUrl(source), { ...sourceId(source, sessionId), name, parameters });
 
-export const importTemplate = (document: string, format: "json" | "yaml"): Promise<TemplateView> => postJson("/api/templates", { document, format });
+export const importTemplate = (document: string, format: "json" | "yaml"): Promise<TemplateView> => postJson(`${API}/templates`, { document, format });
 
 export const templateFileUrl = (id: string): string => `${templateUrl(id)}?format=yaml`;
 
 /** Sets the template's schedule; null means it runs by hand only. */
 export const scheduleTemplate = (id: string, version: number, schedule: ScheduleRequest | null): Promise<TemplateView> => putJson(`${templateUrl(id)}/schedule`, { version, schedule });
 
-export const fetchTemplates = (signal?: AbortSignal): Promise<TemplatePage> => getJson("/api/templates?limit=200", signal);
+export const fetchTemplates = (signal?: AbortSignal): Promise<TemplatePage> => getJson(`${API}/templates?limit=200`, signal);
 
 export const fetchTemplate = (id: string, signal?: AbortSignal): Promise<TemplateView> => getJson(templateUrl(id), signal);
 
@@ -139,14 +150,14 @@ export const deleteTemplate = async (id: string): Promise<void> => void (await f
 export const startFromTemplate = async (id: string, values: Record<string, unknown>, settings: object): Promise<string> =>
   (await postJson<{ session_id: string }>(`${templateUrl(id)}/use`, { values, settings, timeout: 20 })).session_id;
 
-const templateUrl = (id: string): string => `/api/templates/${encodeURIComponent(id)}`;
+const templateUrl = (id: string): string => `${API}/templates/${encodeURIComponent(id)}`;
 
-export const fetchProposals = (signal?: AbortSignal): Promise<ProposalPage> => getJson("/api/planning/proposals?limit=50", signal);
+export const fetchProposals = (signal?: AbortSignal): Promise<ProposalPage> => getJson(`${API}/planning/proposals?limit=50`, signal);
 
 /** The full result of an action whose journal entry holds only the beginning. */
 export const fetchArtefact = (sessionId: string, turn: number, actionId: string): Promise<unknown> => getJson(artefactUrl(sessionId, turn, actionId));
 
-const sessionUrl = (sessionId: string): string => `/api/sessions/${encodeURIComponent(sessionId)}`;
+const sessionUrl = (sessionId: string): string => `${API}/sessions/${encodeURIComponent(sessionId)}`;
 
 /** What a waiting action would change. */
 export const previewAction = (sessionId: string, actionId: string, signal?: AbortSignal): Promise<Preview> =>

@@ -12,7 +12,7 @@ import { Arguments } from "../ui/Details";
 import { CheckIcon, CloseIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { errorMessage } from "../ui/useFetch";
-import { approvalCommand, approvalReason, DeclineForm } from "./approval";
+import { approvalCommand, approvalReason, DeclineForm, useDeclineReason } from "./approval";
 
 const PREVIEW_TIMEOUT_MS = 2_000; // a decision does not wait longer for a preview
 
@@ -67,7 +67,7 @@ function panelTitle(actions: readonly ActionSection[]): string {
 function ActionApproval({ action }: { action: ActionSection }) {
   const command = useCommand();
   const { previewState, isReady } = usePreview(action);
-  const [isDeclining, setIsDeclining] = useState(false);
+  const decline = useDeclineReason(action);
   const titleId = `approval-${action.action_id}`;
   return (
     <div className="approval" role="group" tabIndex={-1} aria-labelledby={titleId} data-testid="action-request">
@@ -80,13 +80,13 @@ function ActionApproval({ action }: { action: ActionSection }) {
       {action.repairs && action.repairs.length > 0 && <p className="dimmed">{fill(REVIEW.repaired, { what: action.repairs.join("; ") })}</p>}
       <Changes state={previewState} />
       {action.approval && <p className="hint">{approvalReason(action)}</p>}
-      {isReady && isDeclining && <DeclineForm action={action} command={command} onClose={() => setIsDeclining(false)} />}
-      {isReady && !isDeclining && (
+      {isReady && decline.isOpen && <DeclineForm action={action} command={command} reason={decline.draft} onClose={() => decline.setOpen(false)} />}
+      {isReady && !decline.isOpen && (
         <div className="decision-buttons">
           <Button size="sm" leftSection={<CheckIcon />} loading={command.busy} onClick={() => command.send(approvalCommand(action))} data-testid="action-approve">
             {ACTIONS.approve}
           </Button>
-          <Button size="sm" variant="default" leftSection={<CloseIcon />} disabled={command.busy} onClick={() => setIsDeclining(true)} data-testid="action-refuse">
+          <Button size="sm" variant="default" leftSection={<CloseIcon />} disabled={command.busy} onClick={() => decline.setOpen(true)} data-testid="action-refuse">
             {ACTIONS.decline}…
           </Button>
           <Button

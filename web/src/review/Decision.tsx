@@ -1,8 +1,8 @@
 // The buttons under a plan or code in review: approve this exact version, give feedback, or ask for another.
 import { Button, Textarea } from "@mantine/core";
-import { type ReactNode, useEffect, useEffectEvent, useState } from "react";
+import { type ReactNode, useEffect, useEffectEvent } from "react";
 import { type CommandSender, useCan, useCommand, useSession } from "../app/sessionContext";
-import { type DraftField, useTextDraft } from "../app/useDraft";
+import { type DraftField, useOptionalField } from "../app/useDraft";
 import { MAX_LENGTH, TooLong } from "../compose/TooLong";
 import { ACTIONS, REVIEW } from "../generated/words";
 import { codePointLength } from "../state/codePoints";
@@ -34,9 +34,7 @@ export function Decision({ target, version, hash, blockedReason, preapprove, app
   const approveCommand = useCommand();
   const replanCommand = useCommand();
   const feedbackCommand = useCommand();
-  const feedback = useTextDraft(`feedback ${target}`);
-  const [feedbackChoice, setFeedbackChoice] = useState<boolean | null>(null); // null: open while something is typed in it
-  const isGivingFeedback = feedbackChoice ?? feedback.value !== "";
+  const feedback = useOptionalField(`feedback ${target}`);
   const { snapshot } = state;
   const isInReview = snapshot?.review?.target === (target === "text" ? "plan" : "code");
   const isRejected = snapshot?.feedback_request?.plan_type === target;
@@ -46,7 +44,7 @@ export function Decision({ target, version, hash, blockedReason, preapprove, app
   useApproveKeys(!!isInReview && can("approval") && !blockedReason && !approveCommand.busy, approve);
   return (
     <div className="decision">
-      {(isGivingFeedback || isRejected) && <FeedbackForm draft={feedback} command={feedbackCommand} onDone={() => setFeedbackChoice(null)} onClose={isRejected ? null : () => setFeedbackChoice(false)} />}
+      {(feedback.isOpen || isRejected) && <FeedbackForm draft={feedback.draft} command={feedbackCommand} onDone={() => feedback.setOpen(null)} onClose={isRejected ? null : () => feedback.setOpen(false)} />}
       <div className="decision-buttons">
         {isInReview && can("approval") && (
           <Button
@@ -64,8 +62,8 @@ export function Decision({ target, version, hash, blockedReason, preapprove, app
             {ACTIONS.approve_later}
           </Button>
         )}
-        {isInReview && can("feedback") && !isGivingFeedback && !blockedReason && (
-          <Button variant="default" data-testid="feedback" leftSection={<CommentIcon />} onClick={() => setFeedbackChoice(true)}>
+        {isInReview && can("feedback") && !feedback.isOpen && !blockedReason && (
+          <Button variant="default" data-testid="feedback" leftSection={<CommentIcon />} onClick={() => feedback.setOpen(true)}>
             {ACTIONS.ask_for_changes}
           </Button>
         )}

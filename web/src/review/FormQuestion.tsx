@@ -2,10 +2,11 @@
 import { Button } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { useCommand } from "../app/sessionContext";
+import { useFormDraft } from "../app/useDraft";
 import { PAGE, REVIEW } from "../generated/words";
 import type { QuestionSection } from "../protocol";
 import { ArgumentInput } from "../takeover/ArgumentInput";
-import { emptyValue, fieldsOf, type FieldValue, missingFields, parseFields } from "../takeover/fields";
+import { emptyValue, fieldsOf, missingFields, parseFields } from "../takeover/fields";
 import { Markdown } from "../ui/Markdown";
 import { Problem } from "../ui/Problem";
 
@@ -13,7 +14,7 @@ export default function FormQuestion({ question, form }: { question: QuestionSec
   const command = useCommand();
   const formElement = useRef<HTMLFormElement>(null);
   const fields = fieldsOf(form);
-  const [fieldValues, setFieldValues] = useState<Record<string, FieldValue>>({});
+  const { value: fieldValues, set: setFieldValues } = useFormDraft(`answer ${question.question_id}`);
   const [showErrors, setShowErrors] = useState(false);
   const { arguments: values, problems } = parseFields(fields, fieldValues);
   for (const name of missingFields(fields, fieldValues)) problems[name] = REVIEW.field_needed;

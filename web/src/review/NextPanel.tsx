@@ -2,6 +2,7 @@
 import { Button, TagsInput, Textarea } from "@mantine/core";
 import { lazy, Suspense, useState } from "react";
 import { useCan, useCommand, useSession } from "../app/sessionContext";
+import { isTexts, useDraft, useTextDraft } from "../app/useDraft";
 import { JudgeButtons } from "../flow/JudgeButtons";
 import { ACTIONS, COMPOSER, OPTIONS, REVIEW, TEMPLATES, wordFor } from "../generated/words";
 import { exportUrl } from "../net/api";
@@ -89,10 +90,12 @@ function JudgeProgram() {
   return <JudgeButtons accepted={judgement.accepted} saved={judgement.saved ?? false} isNewest />;
 }
 
+const NO_ARGS: string[] = [];
+
 function RunForm() {
   const command = useCommand();
-  const [stdin, setStdin] = useState("");
-  const [args, setArgs] = useState<string[]>([]);
+  const { value: stdin, set: setStdin } = useTextDraft("stdin");
+  const { value: args, set: setArgs } = useDraft<string[]>("args", NO_ARGS, isTexts);
   return (
     <div className="run">
       <div className="decision-buttons">

@@ -12,7 +12,7 @@ import { Checks } from "./Checks";
 import { Decision } from "./Decision";
 import { DiffView } from "./DiffView";
 import { InlineEdit } from "./InlineEdit";
-import { differs, freshId, isPlanEdit, type PlanEdit, rebase, restoreVersion, startPlanEdit, stepNumbers, stepsOf } from "./planEdit";
+import { differs, freshId, isOpenStep, isPlanEdit, type PlanEdit, rebase, restoreVersion, startPlanEdit, stepNumbers, stepsOf } from "./planEdit";
 import { type OpenStep, PlanSteps } from "./PlanSteps";
 import { usePreviews } from "./previews";
 import { StepCall } from "./StepCall";
@@ -28,7 +28,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
   const command = useCommand();
   const versions = useMemo(() => planVersions(state.events, state.snapshot), [state.events, state.snapshot]);
   const [edit, setEdit] = useDraftState<PlanEdit>("plan", () => startPlanEdit(plan), (edit) => edit.base !== plan.version || differs(edit, plan), isPlanEdit);
-  const [form, setForm] = useState<OpenStep | null>(null);
+  const [form, setForm] = useDraftState<OpenStep | null>(`step of ${plan.version}`, () => null, (form) => form !== null, isOpenStep);
   const [selection, setSelection] = useState<VersionSelection>({ shown: null, against: null });
   const [preapproval, setPreapproval] = useState<{ version: number; ids: readonly string[] }>({ version: plan.version, ids: [] });
   const isExecutionPlan = plan.kind === "execution";

@@ -15,7 +15,7 @@ const StepForm = lazy(() => import("./StepForm").then((module) => ({ default: mo
 
 const MAX_LANES = 5; // more lanes are shown as text only
 
-/** The step with an open form: its key, and its content when the form opened. */
+/** The step with an open form: its key, and its content as entered so far. */
 export interface OpenStep {
   key: number;
   step: StepOutput;
@@ -89,7 +89,7 @@ export function PlanSteps({ edit, editable, onChange, sections, problems, nextId
   const renderForm = (number: number | null) =>
     form && (
       <Suspense>
-        <StepForm key={form.key} step={form.step} number={number} steps={edit.steps} onDone={(step) => saveStep(form.key, step)} onClose={() => onForm(null)} />
+        <StepForm key={form.key} step={form.step} number={number} steps={edit.steps} onChange={(step) => onForm({ key: form.key, step })} onDone={(step) => saveStep(form.key, step)} onClose={() => onForm(null)} />
       </Suspense>
     );
   const isAdding = form !== null && !edit.steps.some(({ key }) => key === form.key);

@@ -16,11 +16,14 @@ interface Props {
   /** Its number in the plan, from 1; null for a new step. */
   number: number | null;
   steps: readonly EditedStep[];
+  /** Called with the step as entered so far. */
+  onChange: (step: StepOutput) => void;
   onDone: (step: StepOutput) => void;
   onClose: () => void;
 }
 
-export function StepForm({ step, number, steps, onDone, onClose }: Props) {
+export function StepForm({ step: opened, number, steps, onChange, onDone, onClose }: Props) {
+  const [step] = useState(opened);
   const titleId = useId();
   const [tool, setTool] = useState<ToolSpec | null>(null);
   const [isChoosing, setIsChoosing] = useState(!step.tool);
@@ -46,6 +49,10 @@ export function StepForm({ step, number, steps, onDone, onClose }: Props) {
     if (!text.trim()) setText(toSentence(spec.name));
   };
   useTool(step.tool, (spec) => (spec ? choose(spec) : setIsChoosing(true)));
+
+  const entered = JSON.stringify(tool ? { ...step, text, tool: tool.name, arguments: values, after } : { ...step, text, after });
+  const onEntered = useEffectEvent(() => onChange(JSON.parse(entered) as StepOutput));
+  useEffect(() => onEntered(), [entered]);
 
   const submit = () => {
     setShowErrors(true);

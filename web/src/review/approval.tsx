@@ -1,7 +1,7 @@
 // Shared by the approval cards of actions and queries: the approval command, the form to decline, and the reason.
 import { Button, TextInput } from "@mantine/core";
-import { useState } from "react";
 import type { useCommand } from "../app/sessionContext";
+import { type DraftField, type OptionalField, useOptionalField } from "../app/useDraft";
 import { ACTIONS, fill, JOURNAL, REASONS, REVIEW, wordFor } from "../generated/words";
 import type { ActionSection } from "../protocol";
 
@@ -15,8 +15,17 @@ export function approvalCommand(action: ActionSection, more: { approved?: boolea
   return { type: "approval", approved: true, action_id: action.action_id, hash: action.hash, ...more } as const;
 }
 
-export function DeclineForm({ action, command, onClose }: { action: ActionSection; command: ReturnType<typeof useCommand>; onClose: () => void }) {
-  const [reason, setReason] = useState("");
+/** The reason to decline the action. */
+export const useDeclineReason = (action: ActionSection): OptionalField => useOptionalField(`decline ${action.action_id} ${action.hash}`);
+
+interface DeclineProps {
+  action: ActionSection;
+  command: ReturnType<typeof useCommand>;
+  reason: DraftField<string>;
+  onClose: () => void;
+}
+
+export function DeclineForm({ action, command, reason: { value: reason, set: setReason }, onClose }: DeclineProps) {
   return (
     <form
       className="decline-form"

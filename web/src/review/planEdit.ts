@@ -40,6 +40,11 @@ export function isPlanEdit(value: unknown): value is PlanEdit {
   return content && Number.isInteger(was.version) && steps.every(isEditedStep);
 }
 
+/** Type guard for stored values. */
+export function isOpenStep(value: unknown): value is Pick<EditedStep, "key" | "step"> {
+  return isObject(value) && Number.isInteger(value.key) && isStep(value.step);
+}
+
 function isEditedStep(value: unknown): value is EditedStep {
   if (!isObject(value) || !Number.isInteger(value.key)) return false;
   return isStep(value.step) && (value.origin === null || Number.isInteger(value.origin));

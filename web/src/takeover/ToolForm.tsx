@@ -2,6 +2,7 @@
 import { Button } from "@mantine/core";
 import { useState } from "react";
 import { useCommand, useSession } from "../app/sessionContext";
+import { useFormDraft } from "../app/useDraft";
 import { PAGE, REVIEW } from "../generated/words";
 import { previewCall } from "../net/api";
 import type { OwnAction, ToolSpec } from "../protocol";
@@ -17,7 +18,7 @@ export function ToolForm({ tool, onClose }: { tool: ToolSpec; onClose: () => voi
   const { state } = useSession();
   const command = useCommand();
   const fields = fieldsOf(tool.parameters);
-  const [fieldValues, setFieldValues] = useState<Record<string, FieldValue>>({});
+  const { value: fieldValues, set: setFieldValues, key: valuesKey } = useFormDraft(`tool ${tool.name}`);
   const [showErrors, setShowErrors] = useState(false);
   const [previewState, setPreviewState] = useState<PreviewState | null>(null);
   const { arguments: values, problems } = parseFields(fields, fieldValues);
@@ -40,7 +41,7 @@ export function ToolForm({ tool, onClose }: { tool: ToolSpec; onClose: () => voi
     setShowErrors(true);
     if (!isValid) return;
     const action = { tool: tool.name, arguments: values } as OwnAction;
-    command.send({ type: "take_over", sub_goal: `By hand: ${tool.name.replaceAll("_", " ")}`, actions: [action] });
+    command.send({ type: "take_over", sub_goal: `By hand: ${tool.name.replaceAll("_", " ")}`, actions: [action] }, [valuesKey]);
   };
   return (
     <form

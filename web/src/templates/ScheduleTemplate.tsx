@@ -19,7 +19,7 @@ export function ScheduleTemplate({ id, onBack }: { id: string; onBack: () => voi
 
 function ScheduleForm({ view, onBack }: { view: TemplateView; onBack: () => void }) {
   const [schedule, setSchedule] = useState(() => toFields(view.schedule));
-  const form = useTemplateValues(view.form, view.schedule?.values);
+  const form = useTemplateValues(view.form, `schedule ${view.id}`, view.schedule?.values);
   const [showErrors, setShowErrors] = useState(false);
   const hasRuns = schedule.when !== "by_hand";
   const validate = () => {
@@ -28,6 +28,7 @@ function ScheduleForm({ view, onBack }: { view: TemplateView; onBack: () => void
   };
   const save = async () => {
     await scheduleTemplate(view.id, view.version, toRequest(schedule, form.values, view.schedule));
+    form.clear();
     onBack();
   };
   const timeProblem = showErrors && !isComplete(schedule) ? TEMPLATES.time_needed : undefined;

@@ -28,7 +28,7 @@ export function UseTemplate({ id, onBack, onStarted }: Props) {
 function UseForm({ view, onBack, onStarted }: Omit<Props, "id"> & { view: TemplateView }) {
   const { state } = useSession();
   const { choice } = useRequestChoice(state);
-  const form = useTemplateValues(view.form);
+  const form = useTemplateValues(view.form, `template ${view.id}`);
   const [showErrors, setShowErrors] = useState(false);
   const validate = () => {
     setShowErrors(true);
@@ -36,7 +36,9 @@ function UseForm({ view, onBack, onStarted }: Omit<Props, "id"> & { view: Templa
   };
   const start = async () => {
     const { settings } = requestFields({ ...choice, workflow: "execution_plan" }, { sessionId: null, snapshot: null });
-    navigate(await startFromTemplate(view.id, form.values, settings ?? {}));
+    const sessionId = await startFromTemplate(view.id, form.values, settings ?? {});
+    form.clear();
+    navigate(sessionId);
     onStarted();
   };
   return (
