@@ -14,6 +14,8 @@ from typing import Any
 from pydantic import JsonValue
 
 MAX_LENGTH = 500  # characters
+MAX_DEPTH = 50  # levels of nesting, so that no condition is too deep for the stack
+MAX_QUOTE = 80  # characters of a quoted part
 ALLOWED = "names, texts, numbers, True, False, None, lists, comparisons, in, and, or, not"
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Eq: operator.eq,
@@ -39,7 +41,7 @@ class Condition:
     def __init__(self, text: str) -> None:
         self.text = text
         self._tree = _parse(text)
-        _check(self._tree)
+        _check(self._tree, text.strip())
         self.names = frozenset(node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name))
 
     def holds(self, state: Mapping[str, JsonValue]) -> bool:
@@ -54,10 +56,12 @@ def _parse(text: str) -> ast.expr:
     except SyntaxError as error:
         raise BadCondition(f"“{text}” is no expression: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError):
-        raise BadCondition(f"“{text[:80]}” cannot be read") from None
+        raise BadCondition(f"“{text[:MAX_QUOTE]}” cannot be read") from None
 
 
-def _check(tree: ast.expr) -> None:
+def _check(tree: ast.expr, text: str, levels: int = MAX_DEPTH) -> None:
+    if levels == 0:
+        raise BadCondition(f"“{text[:MAX_QUOTE]}” is nested more than {MAX_DEPTH} levels deep")
     match tree:
         case ast.Name():
             return
@@ -66,11 +70,12 @@ def _check(tree: ast.expr) -> None:
         case ast.UnaryOp(op=ast.Not()) | ast.BoolOp() | ast.Compare() | ast.List() | ast.Tuple():
             for part in ast.iter_child_nodes(tree):
                 if isinstance(part, ast.expr):
-                    _check(part)
+                    _check(part, text, levels - 1)
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
             return
         case _:
-            raise BadCondition(f"“{ast.unparse(tree)}” is more than a condition may hold: {ALLOWED}")
+            part_text = (ast.get_source_segment(text, tree) or text)[:MAX_QUOTE]
+            raise BadCondition(f"“{part_text}” is more than a condition may hold: {ALLOWED}")
 
 
 def _value(tree: ast.expr, state: Mapping[str, JsonValue]) -> JsonValue:  # noqa: PLR0911  one line a kind

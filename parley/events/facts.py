@@ -345,6 +345,15 @@ class TurnPlanned(Event):
     sub_goals: Annotated[
         tuple[Line, ...], Field(max_length=100, description="the sub-goals that remain, in order")
     ] = ()
+    given_up: Annotated[
+        tuple[Line, ...],
+        Field(
+            max_length=100,
+            exclude_if=is_empty,
+            description="sub-goals that failed, were to be retried, and are not among those of this turn; absent where "
+            "there are none",
+        ),
+    ] = ()
     final: bool = Field(False, description="true: the request is fulfilled when these actions succeed")
     recalled: Annotated[
         tuple[Recalled, ...],

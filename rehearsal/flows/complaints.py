@@ -119,7 +119,10 @@ def _remedied(prompt: ParsedPrompt, remedy: str, order: str) -> list[str]:
         what = {"cancel": "cancelled", "return": "returned", "person": "handed over to a person"}.get(remedy, remedy)
         return [f"This has not been {what}: {order}.", why]
     if remedy == "person":
-        return ["I have handed your complaint over to a person, who will look at it.", reason]
+        return [
+            "I have noted in the store that a person has to look at your complaint. Nobody has been told yet.",
+            reason,
+        ]
     what = "cancelled it" if remedy == "cancel" else "requested its return"
     status = _order(done).get("status")
     return [f"About {order}: I have {what}."] + ([f"Its status is now “{status}”."] if status else [])

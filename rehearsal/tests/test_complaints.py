@@ -117,7 +117,9 @@ def test_a_reply_claims_only_what_was_done() -> None:
     assert "has not been returned" in refused
     assert "non-delivered" in refused
     assert "requested its return" in write_reply(remedy="return", done=order("return requested"))
-    assert "handed your complaint over" in write_reply(remedy="person", done="Transfer successful")
+    assert "noted in the store that a person has to look at your complaint" in write_reply(
+        remedy="person", done="Transfer successful"
+    )
     assert "has not been handed over" in write_reply(remedy="person")
     assert "changed nothing" in write_reply(remedy="apologise", reason="It was late.")
 

@@ -127,7 +127,7 @@ def _own_plan(plan: OwnPlan, message: m.UserMessage, context: MessageContext) ->
     steps = tuple(_edited_step(step) for step in plan.steps)
     edit = c.EditPlan(base=1, steps=steps, goal=plan.goal, notes=plan.notes)
     allowed = (context.session.settings if message.settings is None else message.settings).tools
-    return edited_steps(edit, (), context.tools, allowed=allowed) if workflow_rules.turn.by_step else edit
+    return edited_steps(edit, context.tools, allowed=allowed) if workflow_rules.turn.by_step else edit
 
 
 def _answer(message: m.QuestionReply | m.AnswerReply, context: MessageContext) -> c.Answer:
@@ -228,7 +228,7 @@ def _edit(message: m.Edit, session: Session, tools: Tools, flows: FlowPage) -> c
     edit = _edited_plan(message, session)
     plan = session.plan
     if plan and plan.task and edit.base == plan.version:
-        return edited_steps(edit, plan.steps, tools, allowed=session.settings.tools)
+        return edited_steps(edit, tools, session=session, allowed=session.settings.tools)
     return edited_plan(edit, plan, flows) if plan and path_of(plan) and edit.base == plan.version else edit
 
 

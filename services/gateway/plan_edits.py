@@ -5,20 +5,23 @@ from collections.abc import Collection, Sequence
 from parley.events.values import Step
 from services.gateway.tools import Tools
 from shared.domain import commands as c
-from shared.domain.plan_steps import step_label
+from shared.domain.plan_steps import changes_made, known_steps, step_label
 from shared.domain.plan_validation import refusal
 from shared.domain.policy import outdated_reason
+from shared.domain.session import Session
 from shared.plan_checks.steps import check_plan, with_ids
 
 
 def edited_steps(
-    edit: c.EditPlan, previous: Sequence[Step], tools: Tools, *, allowed: Collection[str] = ()
+    edit: c.EditPlan, tools: Tools, *, session: Session | None = None, allowed: Collection[str] = ()
 ) -> c.EditPlan:
     """The edit with each tool's effect, ids for new steps, and the results of its checks.
 
-    `allowed`: the tools that the plan may use; empty: all. Raises Invalid with every problem, by step.
+    `session` has the plan that is edited, if there is one. `allowed`: the tools that the plan may use; empty: all.
+    Raises Invalid with every problem, by step.
     """
-    checked_plan = check_plan(with_ids(edit.steps, previous), tools, allowed=allowed)
+    before, made = (known_steps(session), changes_made(session)) if session else ((), {})
+    checked_plan = check_plan(with_ids(edit.steps, before), tools, allowed=allowed, made=made)
     if checked_plan.problems:
         raise refusal(checked_plan.steps, checked_plan.problems)
     return edit.model_copy(update={"steps": checked_plan.steps, "checks": checked_plan.checks})

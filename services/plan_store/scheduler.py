@@ -216,7 +216,7 @@ class Scheduler:
             for command in close_abandoned(loaded.session, work):
                 with contextlib.suppress(OutOfTurn):  # the worker recorded the outcome first
                     loaded, _ = await commit(self._log, loaded, command, by)
-                    log.warning("action_given_up", session=session_id, action=command.action_id, version=work.version)
+                    log.warning("action_given_up", session=session_id, command=repr(command), version=work.version)
         except (StoreError, CommandRefused, UpgradeNeeded) as error:
             log.info("nothing_to_fail", session=session_id, reason=str(error))
 

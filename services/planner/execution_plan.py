@@ -16,7 +16,7 @@ from services.planner.examples import Examples, no_examples
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft, StepsReply, build_prompt, render_partial
 from shared.domain import commands as c
 from shared.domain.messages import drafting_session
-from shared.domain.plan_steps import changed_begun_steps
+from shared.domain.plan_steps import changed_begun_steps, changes_made, known_steps
 from shared.domain.session import Session
 from shared.llm.dialogue import refuse_repeated, reply_for, to_command
 from shared.plan_checks.calls import polled_call, repair_arguments
@@ -53,7 +53,8 @@ async def draft_steps(
                 problems = (f"These are the tools that fit “{words[:200]}”. Is none of them right, say so.",)
             case StepsDraft() as draft:
                 known = {spec.name: spec for spec in page.tools}
-                checked_plan = check_plan(_steps(draft.steps, session, known), known, allowed=allowed)
+                steps = _steps(draft.steps, session, known)
+                checked_plan = check_plan(steps, known, allowed=allowed, made=changes_made(session))
                 problems = (
                     *_invalid_ids(draft.steps),
                     *checked_plan.problems,
@@ -70,8 +71,7 @@ async def draft_steps(
 
 def _steps(drafts: Sequence[StepDraft], session: Session, known: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
     """The steps with ids and with repaired literal arguments."""
-    before = session.plan.steps if session.plan else ()
-    return with_ids([_step(draft, known.get(draft.tool)) for draft in drafts], before)
+    return with_ids([_step(draft, known.get(draft.tool)) for draft in drafts], known_steps(session))
 
 
 def _invalid_ids(drafts: Sequence[StepDraft]) -> tuple[str, ...]:

@@ -74,8 +74,7 @@ class PathPlanner:
             why = f"No path could be planned ({error.attempts} tries), and the full graph is not to be walked: {error}"
             return c.Fail(reason=why)
         if isinstance(planned, c.Ask):
-            names = tuple(flow.name for flow in page.flows)
-            return planned.model_copy(update={"options": planned.options or names})
+            return planned if planned.options else planned.model_copy(update={"options": _named_choices(planned, page)})
         if isinstance(planned, c.AnswerRemark):
             return planned
         log.debug("path_planned", session_id=session.id, reasoning=planned.reasoning, **planned.path.model_dump())
@@ -153,8 +152,16 @@ def _fall_back(session: Session, page: FlowPage, error: NoPath) -> PlannedPath |
         names = ", ".join(flow.name for flow in page.flows)
         raise NoPath(error.attempts, (f"Nothing says which flow is meant: name one of {names}.",))
     if flow is None:
-        return c.Ask(text=f"{error} {WHICH_FLOW}".strip()[:50_000])
+        options = tuple(flow.name for flow in page.flows)
+        return c.Ask(text=f"{error} {WHICH_FLOW}".strip()[:50_000], options=options)
     return _full_graph(flow, str(error), error.attempts)
+
+
+def _named_choices(question: c.Ask, page: FlowPage) -> tuple[str, ...]:
+    """The flows to choose from, if the question names one of them: it may ask for something else."""
+    names = tuple(flow.name for flow in page.flows)
+    text = question.text.lower().replace("_", " ")
+    return names if any(name.lower().replace("_", " ") in text for name in names) else ()
 
 
 def _full_graph(flow: FlowSpec, why: str, attempts: int = 0) -> PlannedPath:

@@ -36,8 +36,8 @@ Reply in one of these ways:
    needs two flows, one after the other: the second flow is given what the first one found), new_node (a node that is
    missing and would serve this request, {{flow, name, description, why}}, or null; it will not run).
 2. {QUESTION_RULE}
-   Ask where it is not clear which flow is meant; without options the flows' names are offered. Ask, too, for what the
-   request is about and nothing here holds, such as the SQL that is to be fixed.
+   Ask where it is not clear which flow is meant, with the flows' names as options. Ask, too, for what the request is
+   about and nothing here holds, such as the SQL that is to be fixed.
 3. {ANSWER_RULE}
 A good reply: {EXAMPLE}
 """

@@ -18,7 +18,7 @@ from services.planner.execution_plan import MAX_PROPOSALS, draft_steps
 from shared.domain import commands as c
 from shared.domain.errors import CommandRefused
 from shared.domain.messages import drafting_session
-from shared.domain.plan_steps import changed_begun_steps
+from shared.domain.plan_steps import changed_begun_steps, changes_made, known_steps
 from shared.domain.plan_validation import MAX_STEPS
 from shared.domain.session import Session
 from shared.llm import ModelError
@@ -126,12 +126,10 @@ def _to_command(draft: Draft, session: Session, known: Mapping[str, ToolSpec]) -
     """The draft as a command, and the problems of its steps. Raises GeneratorFailed."""
     try:
         steps = tuple(Step.model_validate(step) for step in draft.steps)
-        before = session.plan.steps if session.plan else ()
         if not 0 < len(steps) <= MAX_STEPS:
             raise GeneratorFailed(f"It has {len(steps)} steps; 1 to {MAX_STEPS} are allowed.")
-        checked_plan = check_plan(
-            with_ids([_allowed_fields(step) for step in steps], before), known, allowed=session.settings.tools
-        )
+        steps = with_ids([_allowed_fields(step) for step in steps], known_steps(session))
+        checked_plan = check_plan(steps, known, allowed=session.settings.tools, made=changes_made(session))
         fields = {"goal": draft.goal[:50_000], "notes": draft.notes[:10_000], "checks": checked_plan.checks}
         return c.DraftPlan(kind="execution", steps=checked_plan.steps, **fields), checked_plan.problems
     except (ValidationError, TypeError) as error:

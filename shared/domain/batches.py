@@ -7,7 +7,7 @@ from parley.events.values import ActionSpec, Ended
 from shared.domain import flow_paths, memory, wording
 from shared.domain.errors import Invalid
 from shared.domain.fast_replace import replace
-from shared.domain.plan_versions import begun_steps, next_attempts
+from shared.domain.plan_versions import begun_steps, next_attempts, step_id
 from shared.domain.session import (
     SERVICE_OF,
     Phase,
@@ -193,12 +193,15 @@ def leave_turn(session: Session) -> Session:
         else session.flow_results
     )
     steps = begun_steps(session.begun_steps, turn) if turn and turn.rules.by_step else session.begun_steps
+    begun = {step_id(action.spec.id) for action in steps}
+    planned = session.plan.steps if session.plan and turn and turn.rules.by_step else ()
     return replace(
         session,
         turn=None,
         memory=remembered,
         flow_results=flow_results,
         begun_steps=steps,
+        ran_steps=session.ran_steps | {step.id: step for step in planned if step.id in begun},
         attempts=session.attempts | next_attempts(turn),
         left_running=(*session.left_running, *started),
     )

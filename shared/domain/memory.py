@@ -98,8 +98,9 @@ def action_history(memory: Memory, turn: Turn | None) -> tuple[ActionRecord, ...
 def turn_planned(memory: Memory, event: facts.TurnPlanned, consumed: tuple[str, ...]) -> Memory:
     """The memory with the turn's sub-goals as the open ones; sub-goals with a result keep it."""
     goals = (*event.sub_goals, *sub_goals_of(event.sub_goal, event.actions))
+    failed = (replace(each, status="failed") if each.goal in event.given_up else each for each in memory.sub_goals)
     return replace(
-        _with_sub_goals(memory, goals),
+        _with_sub_goals(replace(memory, sub_goals=tuple(failed)), goals),
         recalled=event.recalled or memory.recalled,
         planned=memory.planned + len(event.actions),
         heard=consumed,

@@ -150,6 +150,7 @@ def _next_round(session: Session, request: str, version: int) -> Session:
         answer=SessionAnswer(),
         task="",
         begun_steps=(),
+        ran_steps={},
         attempts={},
         counts=replace(session.counts, turns_before=session.counts.turns),
     )

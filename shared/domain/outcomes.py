@@ -73,16 +73,26 @@ def _uncertain(reason: str, action: Action) -> Action:
     return replace(action, status="uncertain", error=reason)
 
 
-def close_abandoned(session: Session, work: Work) -> tuple[c.ReportUncertain | c.LoseResult, ...]:
+def close_abandoned(
+    session: Session, work: Work, *, by_executor: bool = False
+) -> tuple[c.ReportUncertain | c.LoseResult | c.Finish, ...]:
     """Commands that close the actions which this work started and left open when its worker ended.
 
-    While the session is executing, the next worker takes up the actions of the turn.
+    While the session is executing, the next worker takes up the actions of the turn. If the session failed, its reason
+    is theirs; only the executor may then end reads, which have changed nothing.
     """
     mine = () if session.phase == "executing" else running_actions(session)
-    return tuple(
-        c.LoseResult(action_id=action.spec.id, attempt=action.attempt, reason=RESULT_LEFT)
-        if action.storing
-        else c.ReportUncertain(action_id=action.spec.id, attempt=action.attempt, reason=LEFT)
-        for action in (*mine, *session.left_running)
-        if action.is_under_way and action.began == work.version
-    )
+    failure = session.failure if session.phase == "failed" else None
+    open_actions = [a for a in (*mine, *session.left_running) if a.is_under_way and a.began == work.version]
+    return tuple(_closed(action, failure.reason if failure else "", by_executor=by_executor) for action in open_actions)
+
+
+def _closed(action: Action, failed: str, *, by_executor: bool) -> c.ReportUncertain | c.LoseResult | c.Finish:
+    attempt = {"action_id": action.spec.id, "attempt": action.attempt}
+    if action.storing:
+        return c.LoseResult.model_validate(attempt | {"reason": RESULT_LEFT})
+    if failed and by_executor and action.spec.effect == "read":  # `stopped`: a retry runs it again
+        return c.Finish(
+            outcomes=(Outcome.model_validate(attempt | {"ok": False, "error": failed, "cause": "stopped"}),)
+        )
+    return c.ReportUncertain.model_validate(attempt | {"reason": failed or LEFT})

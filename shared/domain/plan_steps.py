@@ -1,10 +1,14 @@
 """Steps of an execution plan as actions: their ids, their state, and the state of their task. Pure."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Literal
+
+from pydantic import JsonValue
 
 from parley.events.values import ActionSpec, Step
 from shared.domain.batches import leave_turn
+from shared.domain.plan_versions import step_id
 from shared.domain.references import referenced_steps, references
 from shared.domain.session import Session
 from shared.domain.state import DONE_STATUSES, Action, Plan
@@ -95,14 +99,40 @@ def changed_begun_steps(session: Session, steps: Sequence[Step]) -> tuple[str, .
     plan = session.plan
     if plan is None or not plan.task or plan.task != session.task:
         return ()
-    reasons = {_of_step(action.spec.id): "has already started" for action in _begun_actions(session)}
-    reasons |= {action.spec.id: "has the output that you gave" for action in _actions_with_given_output(session)}
-    before = {step.id: step for step in plan.steps}
+    reasons = {step_id(action.spec.id): "has already started" for action in _begun_actions(session)}
+    given = {step_id(action.spec.id) for action in _actions_with_given_output(session)}
+    reasons |= dict.fromkeys(given, "has the output that you gave")
+    before = {step.id: step for step in known_steps(session)}
     return tuple(
         f"{step_label(number, step)} {why}: to do something else, or the same again, add a new step."
         for number, step in enumerate(steps, 1)
-        if (why := reasons.get(f"{plan.task}.{step.id}")) and not _is_same_call(before.get(step.id), step)
+        if (why := reasons.get(step.id or "")) and not _is_same_call(before.get(step.id), step)
     )
+
+
+def known_steps(session: Session) -> tuple[Step, ...]:
+    """The steps of the newest version of the plan, and those that earlier ones began, each as it ran."""
+    ran = leave_turn(session).ran_steps
+    newest = session.plan.steps if session.plan else ()
+    return (*ran.values(), *(step for step in newest if step.id not in ran))
+
+
+def changes_made(session: Session) -> dict[str, str]:
+    """What became of each change of the task so far: a sentence by the key of its call (`change_key`)."""
+    ran, made = leave_turn(session).ran_steps, {}
+    for action in _begun_actions(session):
+        spec, step = action.spec, step_id(action.spec.id)
+        said = f"{step} {'has' if action.status == 'finished' else 'may have'} made this change already."
+        if spec.effect != "read":
+            made[change_key(spec.tool, spec.arguments)] = said
+        if (planned := ran.get(step)) and planned.effect in ("write", "irreversible"):
+            made[change_key(planned.tool, planned.arguments, planned.for_each)] = said
+    return made
+
+
+def change_key(tool: str | None, arguments: Mapping[str, JsonValue] | None, for_each: str | None = None) -> str:
+    """Equal for calls that make the same change."""
+    return json.dumps([tool, arguments or {}, for_each], sort_keys=True)
 
 
 def _begun_actions(session: Session) -> tuple[Action, ...]:

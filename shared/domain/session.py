@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import JsonValue, TypeAdapter
 
-from parley.events.values import FileRef, Knowledge, Role, Service, SessionSettings, ToolPolicy, Workflow
+from parley.events.values import FileRef, Knowledge, Role, Service, SessionSettings, Step, ToolPolicy, Workflow
 from shared.domain.commands import Work
 from shared.domain.decisions import Decision
 from shared.domain.fast_replace import replace
@@ -160,6 +160,7 @@ class Session:
     plan_changed_at: datetime | None = None  # of the last event that changed the plan, its status or a step
     task: str = ""  # of the current request; all versions of its execution plan share it
     begun_steps: tuple[Action, ...] = ()  # of the task's earlier turns: finished, or perhaps finished
+    ran_steps: dict[str, Step] = field(default_factory=dict)  # those of `begun_steps` as their plans had them, by id
     attempts: dict[str, int] = field(default_factory=dict)  # by step of the task: the next attempt's number
     code: Code | None = None
     next_draft: NextDraft = field(default_factory=NextDraft)

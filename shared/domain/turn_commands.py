@@ -1,5 +1,7 @@
 """Decides the planner's turns and the verifier's verdicts."""
 
+from collections.abc import Sequence
+
 from parley.events import SessionEvent, facts
 from shared.domain import commands as c
 from shared.domain.batches import new_actions
@@ -32,11 +34,22 @@ def plan_turn(session: Session, command: c.PlanTurn, meta: CommandMeta) -> Sessi
         required_skills=command.required_skills,
         reasoning=command.reasoning,
         sub_goals=command.sub_goals,
+        given_up=_given_up(session, (*command.sub_goals, *sub_goals_of(command.sub_goal, actions))),
         final=command.final,
         recalled=command.recalled,
         path=command.path,
         begins_round=begins_round(session),
     )
+
+
+def _given_up(session: Session, goals: Sequence[str]) -> tuple[str, ...]:
+    """The sub-goals of the last turn that were to be retried, and are not among these."""
+    verdict = session.turn.verdict if session.turn else None
+    if session.turn is None or verdict is None or verdict.next_action != "retry":
+        return ()
+    tried, known = actions_by_sub_goal(session.turn), session.memory.sub_goals
+    pending = (sub_goal.goal for sub_goal in known if sub_goal.status == "pending" and sub_goal.goal in tried)
+    return tuple(goal for goal in pending if goal not in goals)
 
 
 def _plans_turns(session: Session) -> bool:

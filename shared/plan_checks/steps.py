@@ -1,12 +1,12 @@
 """Checks a plan's steps against the available tools: blocking problems, and notes for the reviewer. Pure."""
 
-import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Literal, NamedTuple, get_args
 
 from parley.events.values import Check, Step
-from shared.domain.plan_steps import about, step_label, unused_id
+from shared.domain.plan_steps import about, change_key, step_label, unused_id
 from shared.domain.plan_validation import plan_problems
 from shared.domain.policy import strictest
 from shared.plan_checks.argument_values import FormsOf
@@ -17,6 +17,7 @@ CheckName = Literal["steps", "tools", "arguments", "references", "changes", "des
 CHECK_NAMES: tuple[CheckName, ...] = get_args(CheckName)
 MANY_STEPS = 30  # a longer plan is hard to review
 LONG_TEXT = 300  # characters of a description
+NOTHING: Mapping[str, str] = MappingProxyType({})
 MAX_DETAIL = 4_000  # characters of a check's detail
 
 
@@ -36,13 +37,15 @@ class CheckedPlan(NamedTuple):
     checks: tuple[Check, ...]
 
 
-def check_plan(steps: Sequence[Step], tools: Tools, *, allowed: Collection[str] = ()) -> CheckedPlan:
+def check_plan(
+    steps: Sequence[Step], tools: Tools, *, allowed: Collection[str] = (), made: Mapping[str, str] = NOTHING
+) -> CheckedPlan:
     """The steps with their tools' effects and policies, and all findings.
 
-    `allowed`: the tools that the plan may use; empty: all.
+    `allowed`: the tools that the plan may use; empty: all. `made`: the changes that earlier versions made.
     """
     complete = tuple(_with_tools(step, tools) for step in steps)
-    results = tuple(findings(complete, tools, allowed))
+    results = tuple(findings(complete, tools, allowed, made))
     return CheckedPlan(complete, tuple(finding.text for finding in results if finding.blocks), _checks(results))
 
 
@@ -69,7 +72,9 @@ def with_ids(steps: Sequence[Step], before: Sequence[Step] = ()) -> tuple[Step, 
     return tuple(step if step.id else step.model_copy(update={"id": unused_id(taken)}) for step in steps)
 
 
-def findings(steps: Sequence[Step], tools: Tools, allowed: Collection[str] = ()) -> Iterator[Finding]:
+def findings(
+    steps: Sequence[Step], tools: Tools, allowed: Collection[str] = (), made: Mapping[str, str] = NOTHING
+) -> Iterator[Finding]:
     yield from (Finding("steps", problem) for problem in plan_problems(steps))
     if len(steps) > MANY_STEPS:
         text = f"The plan has {len(steps)} steps: can several be one step for each item of a list, or another plan?"
@@ -83,7 +88,10 @@ def findings(steps: Sequence[Step], tools: Tools, allowed: Collection[str] = ())
         yield Finding("references", about(names[id(step)], finding.text), finding.blocks)
     repeats = same_changes(steps)
     for step in steps:
-        if earlier := repeats.get(step.id or ""):
+        said = made.get(change_key(step.tool, step.arguments, step.for_each), "")
+        if said and not said.startswith(f"{step.id} "):
+            yield Finding("changes", f"{names[id(step)]}: {said}", blocks=False)
+        elif earlier := repeats.get(step.id or ""):
             text = f"{names[id(step)]}: it makes the very change that {earlier} makes, once more."
             yield Finding("changes", text, blocks=False)
 
@@ -94,7 +102,7 @@ def same_changes(steps: Sequence[Step]) -> dict[str, str]:
     repeats: dict[str, str] = {}
     for step in steps:
         if step.id and step.effect in ("write", "irreversible"):
-            call = json.dumps([step.tool, step.arguments or {}, step.for_each], sort_keys=True)
+            call = change_key(step.tool, step.arguments, step.for_each)
             if (earlier := first.setdefault(call, step.id)) != step.id:
                 repeats[step.id] = earlier
     return repeats

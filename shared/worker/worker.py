@@ -118,7 +118,7 @@ class Worker:
 
     async def _end_actions(self, loaded: SessionAtPosition, work: Work, cause: str) -> None:
         """Record an outcome for actions that this work started and left without one."""
-        if not (commands := close_abandoned(loaded.session, work)):
+        if not (commands := close_abandoned(loaded.session, work, by_executor=self._deps.service == "executor")):
             return
         context = WorkContext(self._deps, loaded, cause=cause)
         context.work = work

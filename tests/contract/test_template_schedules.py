@@ -221,7 +221,7 @@ async def test_a_missed_run_begins_once_within_a_day(store: ScheduledStore) -> N
     [
         ((), {"id": "#W1"}, "there is no tool “cancel” here"),
         ((CANCEL.model_copy(update={"effect": "irreversible"}),), {"id": "#W1"}, "cancel has changed"),
-        ((CANCEL,), {}, "needs the argument “id”"),
+        ((CANCEL,), {}, "id is missing"),
         ((CANCEL,), {"id": "{{steps.s1.output}}"}, "cannot contain a reference"),
     ],
 )

@@ -81,6 +81,32 @@ def test_an_error_says_what_is_wrong() -> None:
         Condition("kind ==")
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("output == " + "-" * 400 + "1", "is more than a condition may hold"),
+        ("output == " + "+" * 480 + "1", "is more than a condition may hold"),
+        ("a" + ".b" * 240 + " == 1", "is more than a condition may hold"),
+        ("a" + "[0]" * 150, "is more than a condition may hold"),
+        ("lambda:" * 70 + "a", "is more than a condition may hold"),
+        ("a if " * 40 + "b", "is no expression"),
+        ("not " * 120 + "a", "is nested more than 50 levels deep"),
+        ("[" * 100 + "a" + "]" * 100, "is nested more than 50 levels deep"),
+        ("a\0b", "is no expression"),
+    ],
+)
+def test_deep_conditions_are_refused_in_words(text: str, words: str) -> None:
+    with pytest.raises(BadCondition, match=words):
+        Condition(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 150 + "a" + ")" * 150, "a < " * 120 + "b", "9" * 490 + " == a", "not " * 49 + "a"]
+)
+def test_long_conditions_have_a_value(text: str) -> None:
+    assert Condition(text).holds({}) in (True, False)
+
+
 def test_a_condition_lists_its_names() -> None:
     assert Condition('a == "b" or c in [d, 1]').names == {"a", "c", "d"}
 

@@ -205,6 +205,8 @@ async def test_the_fallback_uses_the_flow_that_the_invalid_path_names() -> None:
 async def test_a_question_from_the_model_has_the_flows_as_options() -> None:
     result = await PlannerBench(BOTH).plan(session_for(), QuestionDraft(text=" Tea or washing up? "))
     assert result == c.Ask(text="Tea or washing up?", options=("tea", "wash"))
+    other = await PlannerBench(BOTH).plan(session_for(), QuestionDraft(text="Which SQL is it?"))
+    assert other == c.Ask(text="Which SQL is it?"), "flows are no answer to this"
 
 
 async def test_a_path_must_use_the_flow_that_the_settings_name() -> None:

@@ -11,7 +11,7 @@ from shared.domain import commands as c
 from shared.domain.batches import next_batch
 from shared.domain.errors import Invalid, OutOfTurn
 from shared.domain.forks import carry_over
-from shared.domain.plan_steps import is_unresolved, required_steps
+from shared.domain.plan_steps import change_key, changes_made, is_unresolved, known_steps, required_steps
 from shared.domain.plan_validation import plan_problems
 from shared.domain.session import Session, undecided_actions
 from shared.story import finish_action
@@ -277,6 +277,32 @@ def test_a_finished_step_cannot_be_edited() -> None:
         session_after(*changed(LOOK, CANCEL.model_copy(update={"text": "Cancelled"}), CHANGED_NOTE)).phase
         == "awaiting_approval"
     )
+
+
+FREE_NOTE = CHANGED_NOTE.model_copy(update={"after": ()})
+
+
+def test_a_finished_step_that_a_version_dropped_can_come_back_as_it_ran() -> None:
+    dropped = changed(LOOK, FREE_NOTE)
+    back = (*dropped, edited(LOOK, CANCEL.model_copy(update={"text": "Cancelled"}), FREE_NOTE))
+    session = session_after(*back, approve)
+    assert status(session) == {"t2.s1": "finished", "t2.s2": "finished", "t2.s7": "planned"}
+    event = given(*back).when(approve).then_event()
+    assert isinstance(event, facts.PlanApproved)
+    assert event.already_done == ("t2.s1", "t2.s2")
+    another = CANCEL.model_copy(update={"arguments": {"order": "#W9"}})
+    given(*dropped).when(edited(LOOK, another, FREE_NOTE)).refused(Invalid, "Step 2 (s2) has already started")
+    twice = (*dropped, edited(FREE_NOTE), edited(LOOK, CANCEL, FREE_NOTE))
+    assert session_after(*twice, approve).phase == "executing"
+
+
+def test_the_same_change_under_a_new_id_is_noted() -> None:
+    again = CANCEL.model_copy(update={"id": "s9"})
+    for before in (changed(LOOK, FREE_NOTE), changed(LOOK, CANCEL, FREE_NOTE)):
+        session = session_after(*before)
+        assert changes_made(session)[change_key(again.tool, again.arguments)] == "s2 has made this change already."
+    assert change_key(NOTED.tool, NOTED.arguments) not in changes_made(session), "it failed"
+    assert {step.id for step in known_steps(session_after(*changed(FREE_NOTE)))} == {"s1", "s2", "s7"}
 
 
 def test_a_step_with_an_unknown_outcome_needs_approval_to_run_again() -> None:

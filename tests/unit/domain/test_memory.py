@@ -245,6 +245,22 @@ def test_sub_goals_are_pending_until_a_verdict() -> None:
     assert changed == [("find the order", "completed"), ("return it", "pending")]
 
 
+def test_a_failed_sub_goal_stays_when_the_next_turn_leaves_it() -> None:
+    plan = c.PlanTurn(sub_goal="find it", sub_goals=("find it", "cancel it"), actions=(act("1.1"),))
+    story = (*AGENTFLOW, plan, c.Start(), finish_action(action_id="1.1", ok=False, error="away"))
+    retried = (*story, verdict("retry", "failure"))
+    assert _goals(given(*retried)) == [("find it", "pending"), ("cancel it", "pending")]
+    same = c.PlanTurn(sub_goal="find it", sub_goals=("find it",), actions=(act("2.1"),))
+    assert _goals(given(*retried, same)) == [("find it", "pending")]
+    done = (c.Start(), finish_action(action_id="2.1", ok=True), verdict("continue"))
+    assert _goals(given(*retried, same, *done)) == [("find it", "completed")]
+    other = c.PlanTurn(sub_goal="ask", sub_goals=(), actions=(act("2.1"),))
+    assert _goals(given(*retried, other)) == [("find it", "failed"), ("ask", "pending")]
+    assert _goals(given(*retried, other, *done)) == [("find it", "failed"), ("ask", "completed")]
+    assert _goals(given(*retried, turn(nothing=True))) == [("find it", "failed")]
+    assert _goals(given(*story, verdict("continue", "failure"), other))[0] == ("find it", "failed")
+
+
 def test_the_number_of_sub_goals_is_limited() -> None:
     story: list[StoryLine] = [*AGENTFLOW]
     for number in range(1, MAX_SUB_GOALS + 10):

@@ -115,6 +115,17 @@ def test_actions_of_ended_work_become_uncertain() -> None:
     ]
 
 
+def test_a_failed_sessions_reason_is_that_of_the_actions_it_left() -> None:
+    failed = given(*THREE_STARTED, c.Fail(reason="The model's reply is no JSON.")).session
+    read, *_, write = close_abandoned(failed, WORK, by_executor=True)
+    assert isinstance(read, c.Finish)
+    assert [(each.ok, each.error) for each in read.outcomes] == [(False, "The model's reply is no JSON.")]
+    assert write == c.ReportUncertain(action_id="1.3", reason="The model's reply is no JSON.")
+    assert not [command for command in close_abandoned(failed, WORK) if isinstance(command, c.Finish)]
+    ended = given(*close_abandoned(failed, WORK, by_executor=True), begin=failed).session
+    assert [status(ended, name) for name in ("1.1", "1.2", "1.3")] == ["failed", "failed", "uncertain"]
+
+
 def test_actions_that_an_earlier_turn_left_running_become_uncertain() -> None:
     later = given(*THREE_STARTED, c.Stop(), say("something else"), turn(act("2.1"))).session
     assert (later.phase, len(close_abandoned(later, WORK))) == ("executing", 3)
