@@ -26,7 +26,6 @@ from shared.domain.forks import carry_over
 from shared.domain.session import Session
 from shared.log import fork, guard_headers
 from shared.store_api import StoreError
-from shared.story import finish_action
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.support.plan_store import rows
 from tests.support.stories import STEPS, Conversation, approve
@@ -64,47 +63,11 @@ async def test_rows_record_a_complete_conversation(
         (1, "rejected", "print(1 / 0)\n"),
         (2, "approved", "print(1.5 + 2)\n"),
     ]
-    assert await fetch(database, t.turns.c.turn, t.turns.c.next_action) == [(1, "complete")]
-    a = t.actions.c
-    assert await fetch(database, a.turn, a.id, a.tool, a.status, a.duration_seconds) == [
-        (1, "1.1", "run_code", "finished", 0.25)
-    ]
     assert await fetch(database, t.usage.c.model, t.usage.c.prompt_tokens, t.usage.c.cost) == [("m", 10, 0.25)]
     assert await fetch(database, t.shares.c.user, t.shares.c.role) == [("bob", "approver")]
     versions = [version for (version,) in await fetch(database, t.journal.c.version)]
     assert versions == list(range(1, session.version + 1))
     assert await fetch(database, t.parked_messages.c.position) == []
-
-
-async def test_an_answer_and_a_late_outcome_update_their_rows(
-    log: InMemoryLog, database: ProjectionDatabase, projector: Projector
-) -> None:
-    story = Conversation(log)
-    await story.commit(c.Say(text="What is it?", workflow="agentflow"))
-    specs = (
-        {"id": "1.1", "tool": "slow"},
-        {"id": "1.2", "tool": "after", "depends_on": ("1.1",)},
-    )
-    await story.commit(c.PlanTurn.model_validate({"sub_goal": "look", "actions": specs}), c.Start())
-    await story.commit(c.Stop(), c.Say(text="Something else"))
-    await story.commit(finish_action(action_id="1.1", ok=True, result=None, seconds=2))
-    await projector.project_up_to(story.id, log.last(story.id))
-    assert await fetch(database, t.actions.c.id, t.actions.c.status, t.actions.c.duration_seconds) == [
-        ("1.1", "finished", 2.0),
-        ("1.2", "skipped", None),
-    ]
-
-    other = Conversation(log)
-    await other.commit(c.Say(text="What is it?", workflow="agentflow"))
-    await other.commit(
-        c.PlanTurn.model_validate({"sub_goal": "look", "actions": specs[:1]}),
-        c.Start(),
-        finish_action(action_id="1.1", ok=True),
-        c.VerifyTurn(status="success", next_action="complete"),
-        c.GiveAnswer(text="It is 42", confidence=0.9, evidence=("1.1",)),
-    )
-    await projector.project_up_to(other.id, log.last(other.id))
-    assert await fetch(database, t.answers.c.text, t.answers.c.confidence) == [("It is 42", 0.9)]
 
 
 # --- exactly once
