@@ -25,9 +25,9 @@ class SchemaReader:
         """The schemas of which a value matches one. After too many steps any value matches."""
         if not schema or not self.spend(1):
             return ({},)
-        found = forms(schema, self.root)
-        self.spend(len(found) if any(found) else MAX_FORMS)
-        return found
+        matching = forms(schema, self.root)
+        self.spend(len(matching) if any(matching) else MAX_FORMS)
+        return matching
 
     def allows_null(self, schema: Schema) -> bool:
         return any(_takes_null(form) for form in self.forms(schema))
@@ -50,11 +50,11 @@ def field_of(schema: Schema, name: str) -> Schema:
 def _without_nulls(value: JsonValue, schema: Schema, reader: SchemaReader) -> JsonValue:
     if not isinstance(value, list | dict):
         return value
-    found = reader.forms(schema)
+    matching = reader.forms(schema)
     if isinstance(value, list):
-        items = next((as_schema(form["items"]) for form in found if "items" in form), {})
+        items = next((as_schema(form["items"]) for form in matching if "items" in form), {})
         return [_without_nulls(item, items, reader) for item in value]
-    form = next((form for form in found if properties(form).keys() >= value.keys()), found[0])
+    form = next((form for form in matching if properties(form).keys() >= value.keys()), matching[0])
     required, known = required_names(form), properties(form)
     return {
         name: _without_nulls(inner, field_of(form, name), reader)

@@ -118,12 +118,12 @@ def alternatives(schema: Schema) -> list[Schema]:
 
 def forms(schema: Schema, root: Schema) -> tuple[Schema, ...]:
     """The schemas of which a value matches one, with `$ref` resolved and alternatives separate; {} matches anything."""
-    found: list[Schema] = []
+    matching: list[Schema] = []
     for form in _forms(schema, root, MAX_NESTED):
-        found.append(form)
-        if len(found) > MAX_FORMS:
+        matching.append(form)
+        if len(matching) > MAX_FORMS:
             return ({},)
-    return tuple(found)
+    return tuple(matching)
 
 
 def _forms(schema: Schema, root: Schema, deepest: int) -> Iterator[Schema]:

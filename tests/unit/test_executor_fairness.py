@@ -26,14 +26,14 @@ class Batches:
 
         self.tasks = [*getattr(self, "tasks", []), asyncio.create_task(run(), name=name)]
         await began.wait()
-        await settled()
+        await run_ready_tasks()
         return end
 
     def cancel(self, name: str) -> None:
         next(task for task in self.tasks if task.get_name() == name).cancel()
 
 
-async def settled() -> None:
+async def run_ready_tasks() -> None:
     for _ in range(5):
         await asyncio.sleep(0)
 
@@ -55,7 +55,7 @@ async def test_batches_of_a_user_start_in_the_order_of_their_arrival() -> None:
     assert batches.running == ["a0", "b0"]
     for number, end in enumerate(ends[:3]):
         end.set()
-        await settled()
+        await run_ready_tasks()
         assert batches.running == ["b0", f"a{number + 1}"] or batches.running == [f"a{number + 1}", "b0"]
     other.set()
 
@@ -66,7 +66,7 @@ async def test_one_slot_serves_users_in_turn() -> None:
     await batches.begin("a1")
     await batches.begin("b0")
     first.set()
-    await settled()
+    await run_ready_tasks()
     assert batches.running == ["a1"]
 
 
@@ -75,10 +75,10 @@ async def test_a_batch_that_is_stopped_while_it_waits_or_runs_leaves_no_slot_occ
     await batches.begin("a0")
     await batches.begin("a1")
     batches.cancel("a1")
-    await settled()
+    await run_ready_tasks()
     await batches.begin("a2")
     batches.cancel("a0")
-    await settled()
+    await run_ready_tasks()
     assert batches.running == ["a0", "a2"]  # a0 was cancelled inside its slot
     slots = FairSlots(2)
     async with AsyncExitStack() as stack:

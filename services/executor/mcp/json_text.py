@@ -22,7 +22,7 @@ def mended(data: bytes) -> bytes:
     """The JSON text without a byte order mark, and with one mark in place of each half of a character."""
     text = _HALF_BYTES.sub(MARK.encode(), data).decode(errors="replace").lstrip("\ufeff")
     if "\\ud" in text or "\\uD" in text:
-        text = _HALF.sub(lambda found: found[1] + (MARK if found[2] else ""), text, MAX_HALVES)
+        text = _HALF.sub(lambda match: match[1] + (MARK if match[2] else ""), text, MAX_HALVES)
     return text.encode()
 
 
@@ -33,13 +33,13 @@ def json_objects(text: str) -> Iterator[dict[str, JsonValue]]:
         if beginning.start() < end:
             continue
         try:
-            found, end = _DECODER.raw_decode(text, beginning.start())
+            value, end = _DECODER.raw_decode(text, beginning.start())
         except (ValueError, RecursionError):
             tries += 1
             if tries == MAX_TRIES:
                 return
         else:
-            yield found
+            yield value
 
 
 def is_json(text: bytes) -> bool:

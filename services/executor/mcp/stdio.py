@@ -128,20 +128,20 @@ def _messages(line: bytes) -> list[SessionMessage]:
     try:
         return [SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))]
     except ValueError as error:
-        found = [message for each in json_objects(text.decode()) if (message := _message(each))]
-        if not found and text.startswith(b"{") and _OURS in text and not is_json(text):
+        messages = [message for each in json_objects(text.decode()) if (message := _message(each))]
+        if not messages and text.startswith(b"{") and _OURS in text and not is_json(text):
             # A caller waits for this reply, and which one cannot be told.
             raise ProtocolViolation(f"a message that cannot be read ({_reason(error)})") from error
-        return found
+        return messages
 
 
-def _message(found: dict[str, JsonValue]) -> SessionMessage | None:
+def _message(value: dict[str, JsonValue]) -> SessionMessage | None:
     """The object as a message; a reply of another form as an error for its caller; None if it is something else."""
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_python(found, by_name=False))
+        return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
     except ValueError as error:
-        identity, refusal = found.get("id"), found.get("error")
-        if "jsonrpc" not in found or "method" in found or type(identity) not in (int, str):
+        identity, refusal = value.get("id"), value.get("error")
+        if "jsonrpc" not in value or "method" in value or type(identity) not in (int, str):
             return None
         words = clean(str(refusal))[:MAX_QUOTE] if refusal else f"its reply has another form ({_reason(error)})"
         data = ErrorData(code=INTERNAL_ERROR, message=words)
