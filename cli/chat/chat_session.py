@@ -11,12 +11,10 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from cli.chat import lists, render, render_journal
-from cli.chat.choices import choice_label, interpret
-from cli.chat.decisions import approve
+from cli.chat.choices import auto_approval, choice_label, interpret
 from cli.chat.edit import edit_in_review
 from cli.chat.effects import AskFurther, ChatEffect, RunLocally, SendMessage, SendMessages, ShowText
 from cli.chat.first_request import UNCHANGED, FirstRequest
-from cli.chat.forms import table_options
 from cli.chat.local_commands import export_to_file, run_local
 from cli.chat.slash import slash_command
 from cli.chat.state import ChatView, InputRequest
@@ -36,7 +34,6 @@ from shared.time_zones import own_time_zone
 DONE, FAILED, NO_REQUEST, NEEDS_USER = 0, 1, 2, 3
 ECHO_TIMEOUT = 5.0  # seconds that a script waits for the effect of its last line
 MAX_HISTORY = 20  # journal lines shown when a session is resumed
-_REVIEWS = ("plan", "code", "actions")
 
 
 class Frontend(Protocol):
@@ -113,7 +110,7 @@ class ChatSession:
             else:
                 await self._show_open_request()
             self._front.update(self.view)
-            if self._yes and self.ready and (effect := _auto_approval(self.view)):
+            if self._yes and self.ready and (effect := auto_approval(self.view)):
                 await self._run_effect(effect)
             self._changed.set()
         return FAILED
@@ -294,10 +291,3 @@ class ChatSession:
             self._answers.add(message_id)
             self.view = replace(self.view, local_request=None, is_answering=True)
         await self._connection.send(message.model_copy(update={"id": message_id}))
-
-
-def _auto_approval(view: ChatView) -> ChatEffect | None:
-    """With --yes, approve what is in review and accept proposed tables. Other questions need a user."""
-    if view.request and view.request.kind in _REVIEWS:
-        return approve(view)
-    return interpret("yes", view) if table_options(view.request) else None

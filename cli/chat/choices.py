@@ -224,3 +224,10 @@ def effect_of_choice(word: str, view: ChatView) -> ChatEffect:  # noqa: C901, PL
             return SendMessage(c.Complete(type="complete"))
         case _:
             return NOTHING_TO_DECIDE
+
+
+def auto_approval(view: ChatView) -> ChatEffect | None:
+    """With --yes, approve what is in review and accept proposed tables. Other questions need a user."""
+    if view.request and view.request.kind in ("plan", "code", "actions"):
+        return approve(view)
+    return interpret("yes", view) if forms.table_options(view.request) else None
