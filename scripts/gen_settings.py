@@ -23,6 +23,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "parley_home": "all local state: the log, the database, secrets, logs of `parley up`, which makes it private to the account. Only one `parley up` can use a folder",
         "agent_host": "address that the gateway listens on",
         "agent_port": "its port. 0: any free port",
+        "agent_root_path": "the path below which a reverse proxy serves Parley and which it leaves in requests, as in `/tools/parley`. Empty: any path before one of Parley's own is left out",
         "rehearsal_port": "port of the rehearsal model on 127.0.0.1; `parley up` takes another port if it is in use",
         "health_port": "the port on which a worker or plan_store answers `/healthz` and `/readyz`; 0: none. The gateway answers them on its own port",
     },
