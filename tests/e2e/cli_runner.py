@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from tests.e2e.parley_process import ROOT
+from tests.support.patience import PATIENCE
 
 
 class CommandResult(NamedTuple):
@@ -57,7 +58,7 @@ class Cli:
 
 async def wait_for_exit(process: asyncio.subprocess.Process) -> CommandResult:
     """Waits for a started command; returns its exit code and all its output."""
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(PATIENCE):
         out, err = await process.communicate()
     assert process.returncode is not None
     return CommandResult(process.returncode, out.decode(), err.decode())

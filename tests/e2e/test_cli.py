@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import pytest
 from mcp import Client as Assistant
 
 from shared.domain.session import SERVICE_OF
@@ -16,8 +15,8 @@ from tests.e2e.browser import Person
 from tests.e2e.cli_runner import Cli, wait_for_exit
 from tests.e2e.parley_process import Client, Json, RunningParley
 from tests.integration.test_mcp_parley import program, says
+from tests.support.patience import PATIENCE
 
-pytestmark = pytest.mark.timeout(180)  # the first test starts a Parley
 REQUEST = "Help me create a simple calculator"
 
 
@@ -32,7 +31,7 @@ async def sessions(running: RunningParley) -> list[Json]:
 
 async def until[T](fetch: Callable[[], Awaitable[T]], matches: Callable[[T], bool]) -> T:
     """Polls until the value matches. For changes without an event, such as a database row that is written later."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while True:
             if matches(value := await fetch()):
                 return value
@@ -85,13 +84,13 @@ async def tailed(cli: Cli, session_id: str) -> list[Json]:
     tail = await cli.start("tail", session_id, "--json")
     assert tail.stdout
     events: list[Json] = []
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(PATIENCE):
         async for line in tail.stdout:
             events.append(json.loads(line))
             if events[-1]["type"] == "plan.drafted":
                 break
     tail.send_signal(signal.SIGINT)
-    await asyncio.wait_for(tail.communicate(), 10)
+    await asyncio.wait_for(tail.communicate(), PATIENCE)
     assert tail.returncode in (0, 130)
     return events
 

@@ -9,7 +9,6 @@ from playwright.async_api import Page, WebSocketRoute, expect
 from tests.e2e.browser import Person
 from tests.e2e.parley_process import RunningParley
 
-pytestmark = pytest.mark.timeout(120)
 SLOW_PLAN = {"task": "text_plan", "token_delay": 0.08, "times": 1}
 
 

@@ -2,14 +2,11 @@
 
 from collections.abc import AsyncIterator
 
-import pytest
 from playwright.async_api import expect
 
 from tests.e2e.browser import Person, Tab
 from tests.e2e.keyboard import Keyboard
 from tests.e2e.parley_process import RunningParley
-
-pytestmark = pytest.mark.timeout(120)
 
 
 async def test_a_conversation_can_be_led_by_keyboard_alone(person: Person, running: RunningParley) -> None:

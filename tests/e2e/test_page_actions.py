@@ -5,13 +5,11 @@ import re
 import time
 from pathlib import Path
 
-import pytest
 from playwright.async_api import Download, expect
 
 from tests.e2e.browser import Person, Tab
 from tests.e2e.parley_process import Client, RunningParley
 
-pytestmark = pytest.mark.timeout(120)
 SLOW = {"token_delay": 0.4, "times": 1}
 LONG = "import time\n\ntime.sleep(20)\n"
 STOP_SHOWN = 3.0  # seconds; usually the page shows a stop in a tenth of that

@@ -17,7 +17,6 @@ from tests.e2e.parley_process import RunningParley
 from tests.e2e.store_user import PENDING, USER
 from tests.support.gateway import World, serving
 
-pytestmark = pytest.mark.timeout(120)
 OWN_STORE = json.dumps(json.dumps({"workflow": "execution_plan", "world": "own"}))  # stored by an earlier visit
 UNKNOWN = "#W0000000"
 REQUEST = f"I am {USER['email']}. Look up {UNKNOWN} and {PENDING[0]} and {PENDING[1]}."

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from playwright.async_api import Browser, expect
 
 from tests.e2e.browser import Person, Tab
@@ -10,7 +9,6 @@ from tests.e2e.parley_process import Client, RunningParley
 from tests.support.gateway import SECRET, TOKEN
 from tests.support.parley import in_process
 
-pytestmark = pytest.mark.timeout(120)
 HOSTILE = (
     '# Which one?\n\n<img src=x onerror="window.harmed = 1"><script>window.harmed = 2</script>\n\n'
     "[a link](javascript:window.harmed=3) ![a picture](http://127.0.0.1:9/leak.png) [a good one](https://example.org/)"

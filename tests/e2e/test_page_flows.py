@@ -16,7 +16,6 @@ from tests.e2e.browser import Tab
 from tests.e2e.keyboard import Keyboard
 from tests.support.parley import InProcess
 
-pytestmark = pytest.mark.timeout(120)
 EXPLAIN_PLAN = "Says how costly a query is before it runs."
 EDITED_SQL = "SELECT status FROM orders WHERE status = 'pending' LIMIT 3"
 

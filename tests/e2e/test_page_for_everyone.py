@@ -14,7 +14,6 @@ from tests.support.gateway import SECRET, World, serving
 from tests.support.parley import in_process
 from tests.support.path_proxy import path_proxy
 
-pytestmark = pytest.mark.timeout(120)
 LISTS = ("Failed to load resource",)  # this store has no session lists
 HEBREW = "צור קובץ report_v2.txt והרץ `ls -la` 3 פעמים."
 # Presses a key as an input method does: while it composes, or as Safari ends a composition.

@@ -18,7 +18,6 @@ from tests.e2e.store_user import DELIVERED, ESCALATED, PENDING, TWO_ORDERS, Cust
 from tests.support.parley import InProcess, in_process
 from tests.support.store import STORE
 
-pytestmark = pytest.mark.timeout(120)
 WHY = "The request was handed over to a person."
 
 

@@ -15,7 +15,6 @@ from tests.e2e.store_user import FIND_CUSTOMER, ONE_ORDER, READ_ORDERS, Customer
 from tests.support.bus import FakeBus
 from tests.support.parley import InProcess, in_process
 
-pytestmark = pytest.mark.timeout(120)
 REVERSED, HIDDEN = "\u202eelcycer\u202c", "\u200b\U000e006f"
 ESCAPED = "<U+202E>elcycer<U+202C>"
 # The page's texts that contain an invisible character.

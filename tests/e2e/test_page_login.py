@@ -3,14 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
 from tests.e2e.browser import Person
 from tests.support.gateway import SECRET
 from tests.support.parley import in_process
 
-pytestmark = pytest.mark.timeout(120)
 KEYS: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": SECRET}
 EXPECTED_ERRORS = ("401", "WebSocket connection")
 

@@ -12,8 +12,8 @@ from playwright.async_api import Browser, expect
 
 from tests.e2e.store_user import ESCALATED, Customer, Replies, call, turn
 from tests.support.parley import InProcess, in_process
+from tests.support.patience import PATIENCE
 
-pytestmark = pytest.mark.timeout(120)
 TIME = "time.get_current_time"
 TOKYO: Replies = {
     "turn": [turn("Tell the time", call(TIME, "Look at the clock", timezone="Asia/Tokyo"), final=True)],
@@ -39,7 +39,7 @@ async def parley(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InPr
 
 async def wait_for_tool(parley: InProcess, tool: str) -> None:
     """Waits until the server's tool is available: Parley starts without waiting for it, and sends no notice."""
-    async with asyncio.timeout(30), httpx2.AsyncClient(base_url=parley.url) as http:
+    async with asyncio.timeout(PATIENCE), httpx2.AsyncClient(base_url=parley.url) as http:
         while tool not in (await http.get("api/tools")).text:  # noqa: ASYNC110
             await asyncio.sleep(0.1)
 

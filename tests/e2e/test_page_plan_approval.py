@@ -4,7 +4,6 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, WebSocketRoute, expect
 
@@ -13,7 +12,6 @@ from tests.e2e.browser import Person, Tab
 from tests.e2e.parley_process import RunningParley
 from tests.e2e.store_user import PENDING, USER
 
-pytestmark = pytest.mark.timeout(120)
 OWN_WORLD = {"world": "own"}
 WITHOUT_APPROVAL = json.dumps(json.dumps(OWN_WORLD | {"workflow": "execution_plan", "require_plan_approval": False}))
 

@@ -3,7 +3,6 @@
 import json
 from itertools import pairwise
 
-import pytest
 from playwright.async_api import expect
 
 from tests.e2e.browser import Person, Tab
@@ -11,7 +10,6 @@ from tests.e2e.keyboard import Keyboard
 from tests.e2e.parley_process import RunningParley
 from tests.e2e.store_user import PENDING, USER
 
-pytestmark = pytest.mark.timeout(150)
 OWN_STORE = json.dumps(json.dumps({"workflow": "conversation", "world": "own"}))  # as an earlier visit stores it
 UNKNOWN_ORDER = "#W0000000"
 REQUEST = f"I am {USER['email']}. Look up {PENDING[1]} and {UNKNOWN_ORDER}, and cancel {PENDING[0]}."

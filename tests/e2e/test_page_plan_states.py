@@ -4,13 +4,11 @@ import json
 from typing import Any
 from urllib.parse import urljoin
 
-import pytest
 from playwright.async_api import expect
 
 from tests.e2e.browser import NARROW, Person, Tab
 from tests.e2e.store_user import PENDING, USER
 
-pytestmark = pytest.mark.timeout(150)
 FIND = {
     "id": "s1",
     "text": "Find the customer",

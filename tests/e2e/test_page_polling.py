@@ -1,13 +1,11 @@
 """A polling plan on the page: its progress in words, a raised budget, and skipping."""
 
 import httpx2
-import pytest
 from playwright.async_api import expect
 
 from tests.e2e.browser import Person
 from tests.e2e.parley_process import RunningParley
 
-pytestmark = pytest.mark.timeout(120)
 LOOKS = {"tool": "list_files", "arguments": {}, "condition": "files", "every": 600, "at_most": 3_600}
 STEPS = [
     {"id": "s1", "text": "Wait for a file", "tool": "poll_until", "arguments": LOOKS},

@@ -14,7 +14,6 @@ from playwright.async_api import Browser, expect
 from tests.e2e.browser import Person
 from tests.support.parley import InProcess, in_process
 
-pytestmark = pytest.mark.timeout(120)
 PLAN = {"goal": "A calculator", "steps": ["Add the numbers", "Test it"], "notes": ""}
 ANSWER_TEXT = "The second step tests the first."
 REPLY = {"kind": "answer", "text": ANSWER_TEXT}

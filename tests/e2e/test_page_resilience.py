@@ -13,7 +13,6 @@ from shared.log import Indeterminate, LogUnavailable
 from tests.e2e.browser import Person, Tab
 from tests.support.gateway import World, serving
 
-pytestmark = pytest.mark.timeout(120)
 LISTS = ("Failed to load resource",)  # this store has no session lists
 # The distance in pixels between the centres of a button and its loader.
 LOADER_OFFSET = """(button) => {

@@ -16,7 +16,6 @@ from tests.e2e.browser import NARROW
 from tests.e2e.visual_checks import LOW_CONTRAST, OVERFLOWING, TRANSITIONS_ENDED, UNLABELLED
 from tests.support.parley import InProcess
 
-pytestmark = pytest.mark.timeout(120)
 PROPOSED_NODE = "Says how costly a query is before it runs."
 
 

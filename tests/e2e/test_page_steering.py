@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
-import pytest
 from playwright.async_api import Browser, expect
 
 from tests.e2e.browser import NARROW, WIDE, Person, Tab
@@ -14,7 +13,6 @@ from tests.e2e.parley_process import RunningParley
 from tests.e2e.store_user import PENDING, USER
 from tests.support.http_server import HttpServer, Received, response
 
-pytestmark = pytest.mark.timeout(120)
 FIND, FAILING, DEPENDENT, LAST = "Find the customer", "Look up an order", "Look it up again", "Find them again"
 EMAIL = {"email": USER["email"]}
 STEPS: list[dict[str, Any]] = [

@@ -4,14 +4,12 @@ import json
 from datetime import datetime, timedelta
 
 import httpx2
-import pytest
 from playwright.async_api import Browser, expect
 
 from tests.e2e.browser import WIDE, Person, Tab
 from tests.e2e.parley_process import RunningParley
 from tests.e2e.store_user import PENDING, USER
 
-pytestmark = pytest.mark.timeout(120)
 NAME = "Look an order up for me"
 DOCUMENT = f"""
 name: {NAME}

@@ -1,13 +1,10 @@
 """Requests with tools on the page, with all services and the rehearsal model."""
 
-import pytest
 from playwright.async_api import expect
 
 from tests.e2e.browser import Person, Tab
 from tests.e2e.parley_process import RunningParley
 from tests.e2e.store_user import PENDING, USER, USER_ID
-
-pytestmark = pytest.mark.timeout(120)
 
 
 async def test_all_services_run_the_example_requests(person: Person, running: RunningParley) -> None:

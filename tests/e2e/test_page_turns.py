@@ -38,7 +38,6 @@ from tests.e2e.visual_checks import LAYOUT_SHIFT
 from tests.support.bus import FakeBus
 from tests.support.parley import LARGE, InProcess, in_process
 
-pytestmark = pytest.mark.timeout(120)
 ANSWER = {"text": "That is everything.", "confidence": 0.9, "evidence": []}
 RECALLED = "Where is my umbrella?"
 READS = turn(

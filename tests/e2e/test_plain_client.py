@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.parley_process import RunningParley
+from tests.support.patience import PATIENCE
 
-pytestmark = pytest.mark.timeout(180)  # the first test may start a Parley
 PROGRAM = Path(__file__).parent / "plain_client.mjs"
 ORDER = "My name is Tara Foster, zip 95837. Cancel order #W3833642, I no longer need it."
 REQUESTS = {
@@ -30,7 +30,7 @@ async def run_client(url: str, workflow: str) -> dict[str, Any]:
     command = ("node", "--experimental-websocket", str(PROGRAM), url, workflow, REQUESTS[workflow], settings)
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
-    async with asyncio.timeout(90):
+    async with asyncio.timeout(PATIENCE):
         out, err = await process.communicate()
     assert process.returncode == 0, err.decode()
     result: dict[str, Any] = json.loads(out)

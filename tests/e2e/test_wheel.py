@@ -16,8 +16,6 @@ from cli.ports import free_port
 from parley.terminal import NEED_CHECKOUT
 from tests.e2e.parley_process import ROOT, RunningParley
 
-pytestmark = pytest.mark.timeout(180)
-
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:

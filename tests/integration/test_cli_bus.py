@@ -25,6 +25,7 @@ from shared.store_api import DeadPage, DeadRecord, ParkedRecord, SessionPage, Se
 from shared.story import Story
 from shared.testing import InMemoryStore
 from tests.support.gateway import FakeStore
+from tests.support.patience import PATIENCE
 
 AT = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -190,7 +191,7 @@ class WatchedOutput(io.StringIO):
         return super().write(text)
 
     async def wait_for(self, text: str) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while text not in self.getvalue():
                 self._changed.clear()
                 await self._changed.wait()

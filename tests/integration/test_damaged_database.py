@@ -22,6 +22,7 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient
 from shared.unavailable import DAMAGED
 from tests.support.inbox import until_idle
+from tests.support.patience import PATIENCE
 from tests.support.stories import Conversation
 
 
@@ -90,7 +91,6 @@ async def listed(bus: Bus) -> set[str]:
     return {row["id"] for row in (await PlanStoreClient(bus).ask("session.list"))["sessions"]}
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("damage", DAMAGES)
 async def test_a_rebuild_keeps_a_damaged_file_and_plan_store_continues_with_the_new_one(
     file: Path, damage: Callable[[Path], None], settings: Settings, bus: Bus
@@ -100,7 +100,7 @@ async def test_a_rebuild_keeps_a_damaged_file_and_plan_store_continues_with_the_
     service = PlanStore(settings)
     starting = asyncio.create_task(service.start())
     ready = ReadinessChecker(Core(bus, PlanStoreClient(bus, wait=1), DeferredLog(bus)))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while (checks := await ready.checks())["plan_store"] != DAMAGED:  # noqa: ASYNC110  a health check is polled
             await asyncio.sleep(0.05)
         assert checks["upgrade"] == DAMAGED
@@ -120,13 +120,12 @@ async def test_a_rebuild_keeps_a_damaged_file_and_plan_store_continues_with_the_
     await service.stop()
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("lose", [remove, empty])
 async def test_an_empty_database_is_filled_from_the_log(
     file: Path, lose: Callable[[Path], None], settings: Settings, bus: Bus
 ) -> None:
     lose(file)
-    async with plan_store(settings), asyncio.timeout(60):
+    async with plan_store(settings), asyncio.timeout(PATIENCE):
         while await listed(bus) != {"a", "b", "c"}:  # noqa: ASYNC110  a rebuild causes no event
             await asyncio.sleep(0.05)
         await Conversation(bus.log, "d").plan()
@@ -142,7 +141,6 @@ async def test_a_first_start_rebuilds_nothing(settings: Settings, bus: Bus, capl
     assert "database_empty" not in caplog.text
 
 
-@pytest.mark.timeout(120)
 async def test_a_database_that_is_replaced_while_plan_store_runs_is_opened_again(
     file: Path, settings: Settings, bus: Bus
 ) -> None:

@@ -21,6 +21,7 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient
 from tests.conftest import person
 from tests.support.inbox import until_idle
+from tests.support.patience import PATIENCE
 from tests.support.rehearsal_server import rehearsal_server
 from tests.support.stack import Person, working
 from tests.support.store import STORE
@@ -33,7 +34,7 @@ CANCEL = next(scenario.content for scenario in scenarios() if scenario.name == "
 BUSY_MS = 100  # SQLite waits so long for another writer, instead of ten seconds
 
 
-async def wait_for_log(caplog: pytest.LogCaptureFixture, words: str, seconds: float = 10) -> None:
+async def wait_for_log(caplog: pytest.LogCaptureFixture, words: str, seconds: float = PATIENCE) -> None:
     """Wait until the service logs these words: a wait for a database causes no event."""
     async with asyncio.timeout(seconds):
         while words not in caplog.text:  # noqa: ASYNC110
@@ -78,7 +79,6 @@ async def test_a_write_waits_for_a_locked_retail_store(
     assert await is_cancelled_once(settings.retail_url)
 
 
-@pytest.mark.timeout(120)
 async def test_a_write_waits_for_an_unavailable_retail_store(
     own_postgres: "PostgresServer", settings: Settings, bus: Bus, caplog: pytest.LogCaptureFixture
 ) -> None:

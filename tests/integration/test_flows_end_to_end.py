@@ -9,8 +9,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
-import pytest
-
 from packs.retail.store import Worlds
 from parley.events import facts, parse_event
 from parley.events.values import SessionSettings
@@ -140,7 +138,6 @@ async def kill_at_start_of(executor: KillableExecutor, bus: Bus, session: Sessio
     return killed
 
 
-@pytest.mark.timeout(90)
 async def test_a_path_is_unchanged_when_executors_are_killed_within_nodes(settings: Settings, bus: Bus) -> None:
     async with killable_executor(settings) as killable:
         await killable.model.fault(task="complaint_triage.assess", latency=LATENCY, times=1)

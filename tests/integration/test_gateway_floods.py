@@ -12,7 +12,7 @@ import pytest
 from tests.support.flooded import KEYS, Flooded, flooded
 from tests.support.floods import FLOODS
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.long
 
 SECONDS, CONNECTIONS = 2, 5
 P95_LIMIT = 2.0  # seconds at the 95th percentile; an idle machine needs at most a tenth

@@ -235,7 +235,6 @@ def assert_consistent(prompt: str) -> bool:
     return whole and len(set(names)) == len(names) and set(names) <= KNOWN and spelt
 
 
-@pytest.mark.timeout(180)
 async def test_instructions_in_results_and_requests_change_nothing(
     settings: Settings, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

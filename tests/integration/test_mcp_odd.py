@@ -17,6 +17,7 @@ from services.executor.mcp import McpServerConfig, McpTools
 from services.executor.sources.mcp import McpSource
 from shared.plan_checks.steps import step_problems
 from tests.support.mcp_odd import HANDSHAKE, Script, over_http
+from tests.support.patience import PATIENCE
 
 SERVER = str(Path(__file__).parents[1] / "support" / "mcp_odd.py")
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -38,7 +39,7 @@ async def connected(script: Script, transport: str = "stdio") -> AsyncIterator[M
         tools = McpTools([config], changed=changed.set)
         await tools.start()
         stack.push_async_callback(tools.stop)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             await changed.wait()
         yield tools
 

@@ -30,6 +30,7 @@ from shared.telemetry import metrics
 from tests.conftest import person
 from tests.support.gateway import SECRET, TOKEN, World, client, serving
 from tests.support.inbox import PLANNER, Inbox, consuming, store, until_idle
+from tests.support.patience import PATIENCE
 from tests.support.rehearsal_server import rehearsal_server
 from tests.support.stack import Person, working
 
@@ -180,7 +181,6 @@ def label_values_so_far() -> dict[tuple[str, str], set[str]]:
     return label_values
 
 
-@pytest.mark.timeout(180)
 async def test_labels_have_few_values_after_many_sessions(bus: Bus, settings: Settings) -> None:
     """The sessions run through gateway, workers and plan_store; `/metrics` has none of their ids."""
     before = label_values_so_far()  # from other tests in this process
@@ -242,7 +242,7 @@ async def _wait_for_metrics(settings: Settings, service: str, expected: str) -> 
     command = (sys.executable, "-m", f"services.{service}.app")
     process = await asyncio.create_subprocess_exec(*command, env=environment)
     try:
-        async with asyncio.timeout(50), httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
+        async with asyncio.timeout(PATIENCE), httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
             while True:
                 with suppress(httpx2.HTTPError):
                     if expected in (text := (await http.get("/metrics")).text):

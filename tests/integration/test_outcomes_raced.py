@@ -68,7 +68,6 @@ def at_rest(session: Session) -> bool:
     return session.phase == "resting" and "started" not in statuses(session)
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("stops", [20, pytest.param(150, marks=pytest.mark.long)])
 async def test_a_stop_during_a_calls_return_loses_no_outcome(settings: Settings, bus: Bus, stops: int) -> None:
     bank, dice, end_counts = Bank(0.05), random.Random(7), Counter[str]()
@@ -97,7 +96,6 @@ async def test_a_stop_during_a_calls_return_loses_no_outcome(settings: Settings,
     assert set(bank.calls.values()) == {1}
 
 
-@pytest.mark.timeout(120)
 async def test_two_replicas_run_each_call_of_a_batch_once(settings: Settings, bus: Bus) -> None:
     """The user stops half of the sessions during a call. Every call runs once and gets an outcome."""
     bank = Bank(0.2)

@@ -31,6 +31,7 @@ from tests.integration.test_execution_plan import (
 )
 from tests.integration.test_execution_plans_rest import serving_plans
 from tests.support.executors import executor
+from tests.support.patience import PATIENCE
 from tests.support.plan_plugins import install_plugins
 from tests.support.stack import Person, working
 
@@ -177,7 +178,7 @@ async def test_a_step_that_an_executor_began_when_its_process_was_killed_is_not_
             await ann.does(c.Say(text="Cancel my order", workflow="execution_plan"))
             await bus.subscribe("$O.ARTEFACTS.M.>", on_artefact)
             await approve(ann)
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(PATIENCE):
                 await started.get()
             victim.kill()
             with_executor = settings.model_copy(update=executors("hangs"))

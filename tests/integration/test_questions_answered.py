@@ -15,7 +15,6 @@ from tests.support.path_planning import plan_requests, run_fallbacks
 from tests.support.path_play import RuleModel, local_services
 from tests.support.questions import load, load_requests
 
-pytestmark = pytest.mark.timeout(180)  # much computation, on a machine that may be busy
 SHARES = {"store": 0.43, "held": 0.23}  # minimal share of right answers
 REFUSALS = ("unanswerable", "harm")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.needs import needs_landlock
+from tests.support.patience import PATIENCE
 
 
 def descriptors() -> set[str]:
@@ -43,7 +44,7 @@ def scratch_root(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 async def until[Value](look: Callable[[], Value | None]) -> Value:
     """The first result of `look` that is not None, within 10 seconds; a sandboxed program sends no event."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while (result := look()) is None:  # noqa: ASYNC110 - another process has no event to wait for
             await asyncio.sleep(0.002)
     return result

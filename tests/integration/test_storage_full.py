@@ -27,6 +27,7 @@ from tests.conftest import person
 from tests.support.gateway import client, serving
 from tests.support.lost_servers import LOSES_SERVERS
 from tests.support.lost_servers import sockets_collected as sockets_collected
+from tests.support.patience import PATIENCE
 from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
 from tests.support.stack import working
 
@@ -50,7 +51,7 @@ async def parley(model: RehearsalServer) -> AsyncIterator[str]:
             working(settings, model.model),
             serving(build(settings, bus, PlanStoreClient(bus), DeferredLog(bus))) as address,
         ):
-            async with httpx2.AsyncClient(base_url=f"http://{address}") as http, asyncio.timeout(10):
+            async with httpx2.AsyncClient(base_url=f"http://{address}") as http, asyncio.timeout(PATIENCE):
                 while (await http.get("/readyz")).status_code != 200:  # noqa: ASYNC110  a health endpoint is polled
                     await asyncio.sleep(0.02)
             yield address
@@ -77,7 +78,6 @@ async def test_an_append_without_room_is_refused_with_an_explanation(tmp_path: P
         await bus.stop()
 
 
-@pytest.mark.timeout(90)
 async def test_once_there_is_room_all_work_continues_and_ends(tmp_path: Path) -> None:
     async with Cluster(tmp_path, nodes=1) as cluster:
         settings = await provisioned(cluster, tmp_path)
@@ -112,7 +112,6 @@ async def test_once_there_is_room_all_work_continues_and_ends(tmp_path: Path) ->
         await bus.stop()
 
 
-@pytest.mark.timeout(150)
 async def test_a_full_cluster_loses_no_acknowledged_event(tmp_path: Path) -> None:
     async with Cluster(tmp_path) as cluster:
         settings = await provisioned(cluster, tmp_path)

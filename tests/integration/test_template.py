@@ -30,7 +30,6 @@ def run(*command: str) -> str:
     return outcome.stdout
 
 
-@pytest.mark.timeout(180)
 def test_the_tools_and_plugins_of_an_installed_package_work(python: str, tmp_path: Path) -> None:
     pip = (sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "install", "--quiet")
     copy = tmp_path / "template"

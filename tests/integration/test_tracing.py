@@ -4,8 +4,6 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.e2e.parley_process import Client, running_parley
 from tests.support.collector import Collector, ReceivedSpan, collecting
 from tests.support.store import STORE
@@ -40,7 +38,6 @@ async def agentflow(url: str) -> str:
         return ann.session_id
 
 
-@pytest.mark.timeout(180)
 async def test_every_session_is_one_trace_through_all_services(tmp_path: Path) -> None:
     async with collecting() as collector:
         async with running_parley(

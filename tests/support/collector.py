@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from tests.support.patience import PATIENCE
 from tests.support.serving import serving
 
 
@@ -47,7 +48,9 @@ class Collector:
         self._changed.set()
         return Response(b"", media_type="application/x-protobuf")
 
-    async def until(self, condition: Callable[[list[ReceivedSpan]], bool], seconds: float = 20) -> list[ReceivedSpan]:
+    async def until(
+        self, condition: Callable[[list[ReceivedSpan]], bool], seconds: float = PATIENCE
+    ) -> list[ReceivedSpan]:
         """All spans, once they meet the condition."""
         async with asyncio.timeout(seconds):
             while not condition(self.spans):

@@ -18,6 +18,8 @@ import httpx2
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
+from tests.support.patience import PATIENCE
+
 REQUEST = "Help me create a simple calculator"
 QUESTION = "Which 5 states have the most pending orders?"
 # Lines of the compared plans: so many different ones that difflib ignores few of them as popular.
@@ -47,7 +49,7 @@ class Greedy:
     async def long_session(self, notes: str) -> str:
         """A session whose plan has these notes; its id."""
         session_id = str((await self.http.post("/api/sessions", json={"request": REQUEST})).json()["session_id"])
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not (review := (await self.http.get(f"/api/sessions/{session_id}")).json().get("review")):  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
         await self.edit(session_id, review["version"], notes)

@@ -14,6 +14,7 @@ from shared.bus import Bus, Delivery
 from shared.bus.deliveries import PullRequests
 from shared.bus.subscribers import DurableSubscriber
 from shared.settings import Settings
+from tests.support.patience import PATIENCE
 
 SLOTS = 4
 
@@ -84,7 +85,7 @@ class Server:
         await self.deliver(Msg(cast(Client, self), subject="_INBOX.x", data=b"", headers={"Status": code}))
 
     async def next_request(self) -> int:
-        return await asyncio.wait_for(self.requested.get(), 20)
+        return await asyncio.wait_for(self.requested.get(), PATIENCE)
 
 
 class Work:
@@ -102,7 +103,7 @@ class Work:
     async def start_deliveries(self, *numbers: int) -> None:
         for number in numbers:
             await self.server.message(number)
-            assert await asyncio.wait_for(self.started.get(), 20) == number
+            assert await asyncio.wait_for(self.started.get(), PATIENCE) == number
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The flow text_to_sql: SQL in a request, tables that fit a question, the user's choice of tables, prompt sizes."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -126,11 +127,12 @@ def test_the_user_s_answer_approves_tables(answer: str, allowed: list[str]) -> N
     assert table_choice.approved_tables(answer, ["orders", "users"], SHOP) == allowed
 
 
-@pytest.mark.timeout(5)
 @pytest.mark.parametrize("words", ["with as ( ", "select ", "explain select ", "`select` ", "```x```"])
 def test_a_long_text_is_searched_in_little_time(words: str) -> None:
     """The search runs on the executor's event loop and would block its other work."""
+    began = time.process_time()
     assert find_sql(words * (50_000 // len(words))) == ("", False)
+    assert time.process_time() - began < 5
 
 
 def test_a_small_schema_gives_all_tables_and_a_large_one_those_that_fit_the_question() -> None:

@@ -198,7 +198,6 @@ async def kill_at(bench: Bench, gate: Gate) -> None:
 
 
 @pytest.mark.parametrize(("effect", "expected"), [("irreversible", "uncertain"), ("read", "failed")])
-@pytest.mark.timeout(10)
 async def test_after_a_crash_and_a_stop_a_write_is_uncertain_and_a_read_failed(effect: Effect, expected: str) -> None:
     bench = Bench(action(effect=effect))
     bench.hold = Gate()

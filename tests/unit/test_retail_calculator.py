@@ -68,9 +68,9 @@ def test_errors_have_the_text_of_python(expression: str) -> None:
     ],
 )
 def test_large_expressions_end_quickly_with_an_error(expression: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert calculated(expression).startswith("Error: ")
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(

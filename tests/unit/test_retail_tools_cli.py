@@ -96,7 +96,6 @@ def test_data_of_another_format_are_an_error(folder: Path, broken: str, capsys: 
 
 
 @needs_tau_bench
-@pytest.mark.timeout(150)
 @pytest.mark.parametrize(
     ("options", "summary"),
     [((), "20/20 tasks equal, 25/25 tool results equal"), (("--spawn", "--limit", "4"), "4/4 tasks equal")],

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.supervisor import FIRST_DELAY, LONGEST_DELAY, STEADY_AFTER, ProcessSpec, Supervisor, next_delay
+from tests.support.patience import PATIENCE
 
 WAITS = "import signal; print('up', flush=True); signal.pause()"
 STUBBORN = (
@@ -41,7 +42,7 @@ class Terminal:
         self._changed.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while not condition():
                 await self._changed.wait()
                 self._changed.clear()
@@ -70,7 +71,7 @@ async def test_stopping_a_cooperative_program_prints_nothing(tmp_path: Path) -> 
     async with supervisor(terminal, tmp_path) as programs:
         children = [programs.start(program(name, WAITS)) for name in ("a", "b")]
         for child in children:
-            await asyncio.wait_for(child.ready.wait(), 30)
+            await asyncio.wait_for(child.ready.wait(), PATIENCE)
         pids = [os.pidfd_open(child.process.pid) for child in children if child.process]
     assert len(pids) == 2
     assert all(has_ended(pid, seconds=0) for pid in pids)
@@ -96,7 +97,7 @@ async def test_a_killed_program_is_restarted(tmp_path: Path) -> None:
     terminal = Terminal()
     async with supervisor(terminal, tmp_path) as programs:
         child = programs.start(program("a", WAITS))
-        await asyncio.wait_for(child.ready.wait(), 30)
+        await asyncio.wait_for(child.ready.wait(), PATIENCE)
         assert child.process
         first = child.process.pid
         child.process.kill()
@@ -109,7 +110,7 @@ async def test_a_program_that_ignores_sigterm_is_killed_after_the_grace_period(t
     terminal = Terminal()
     async with supervisor(terminal, tmp_path, grace=0.2) as programs:
         child = programs.start(program("mule", STUBBORN))
-        await asyncio.wait_for(child.ready.wait(), 30)
+        await asyncio.wait_for(child.ready.wait(), PATIENCE)
     assert terminal.notes == [("mule", "did not stop within 0.2 s and was killed")]
 
 

@@ -19,6 +19,7 @@ from shared.watchdog.memory import (
     create_memory,
 )
 from shared.watchdog.silence import SAMPLE_INTERVAL, Sample, Silence, main_thread_state
+from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 
@@ -164,4 +165,4 @@ async def test_a_cancelled_exclusive_delivery_blocks_no_other() -> None:
     later = asyncio.create_task(lock.acquire(exclusive=False))
     await asyncio.sleep(0)
     waiting.cancel()
-    await asyncio.wait_for(later, 10)
+    await asyncio.wait_for(later, PATIENCE)
