@@ -1,17 +1,17 @@
 """Questions in English and requests for paths, run through the real flow nodes with the rehearsal model.
 
-Each floor is two percentage points below what `python -m bench.questions` and `python -m tests.support.path_planning`
-measured when it was written, so that a change of the rules cannot reduce the share unnoticed. A wrong answer is worse
-than none: the tests allow none.
+Each floor is two percentage points below what `python -m tests.support.measure_questions` and
+`tests.support.measure_paths` measured when it was written, so that a change of the rules cannot reduce the share
+unnoticed. A wrong answer is worse than none: the tests allow none.
 """
 
 from pathlib import Path
 
 import pytest
 
-from bench.questions import JudgedAnswer, ask_all, count_outcomes, describe, settings_of
 from shared.settings import Settings
-from tests.support.path_planning import plan_requests, run_fallbacks
+from tests.support.measure_paths import plan_requests, run_fallbacks
+from tests.support.measure_questions import JudgedAnswer, ask_all, count_outcomes, describe, settings_of
 from tests.support.path_play import RuleModel, local_services
 from tests.support.questions import load, load_requests
 

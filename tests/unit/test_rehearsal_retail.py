@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bench.requests import unsolved_reason, wrong_writes
 from packs.retail.policy import RULES, CompletedCall, violations
 from packs.retail.tasks.replay import Shop
 from rehearsal.refusals import DEMO_MODEL, EXAMPLES
+from tests.support.measure_requests import unsolved_reason, wrong_writes
 from tests.support.retail_play import TOOLS, PlayResult, model, play
 from tests.support.store import STORE
 

@@ -1,4 +1,6 @@
-"""How many requests in plain English does the rehearsal model solve? `python -m bench.requests FILE [--data DIR] [-v]`
+"""How many requests in plain English does the rehearsal model solve?
+
+    python -m tests.support.measure_requests FILE [--data DIR] [-v]
 
 Each request is played against a retail store in memory, with every write approved. It is solved if the final data equal
 those after the expected calls, and the answer contains every required fact (compared as tau-bench does: lower case, no

@@ -1,4 +1,6 @@
-"""How many English questions become the right result? `python -m bench.questions [store|held|library] [--postgres]`
+"""How many English questions become the right result?
+
+    python -m tests.support.measure_questions [store|held|library] [--postgres]
 
 Each question of `tests/questions` is asked in a session of its own, a follow-up in that of the questions before it. It
 runs through the full graph of `text_to_sql`, or with `--planned` along the model's path, with the rehearsal model. The

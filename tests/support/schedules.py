@@ -1,4 +1,4 @@
-"""Random schedules against execution plans: `python -m bench.schedules [--schedules 100000] [--seed 1]`
+"""Random schedules against execution plans: `python -m tests.support.schedules [--schedules 100000] [--seed 1]`
 
 Each schedule has its own seed and drives the state machine of tests/unit/domain/test_execution_machine.py, which checks
 its invariants after every event: that no call runs unless a person or a policy allowed it, above all. Prints the seed

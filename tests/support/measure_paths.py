@@ -1,4 +1,4 @@
-"""Does the planner plan the right paths, and fall back if it cannot? `python -m tests.support.path_planning [-v]`
+"""Does the planner plan the right paths, and fall back if it cannot? `python -m tests.support.measure_paths [-v]`
 
 The planner's own code plans each request of `tests/questions/paths.jsonl` over the built-in flows, in a session that
 already has the outputs of the previous question. A path is right if its flows and nodes are among the expected ones.
