@@ -23,7 +23,6 @@ from shared.settings import Settings
 MAX_FRAME_BYTES = 1024 * 1024  # bytes of a WebSocket message; beyond, the connection ends with 1009
 MAX_URL_BYTES = 8 * 1024
 MAX_FRAMING_BYTES = 64 * 1024  # of a request without its body: request line, headers, chunk sizes, trailers
-HTTP_VERSIONS = ("1.0", "1.1")  # llhttp takes a request line without a version for 0.9
 MAX_FIELDS = 128  # headers and trailers
 MAX_PIPELINED = 16  # requests that wait for the response to an earlier one
 PIECE_BYTES = 8 * 1024  # parsed at once
@@ -168,18 +167,16 @@ class HttpProtocol(HttpToolsProtocol):
             raise RequestRejected(URL_TOO_LONG)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._fields += 1
-        self._field_bytes += len(name) + len(value)
-        if self._fields > MAX_FIELDS:
-            raise RequestRejected(TOO_MANY_FIELDS)
-        if self._field_bytes > MAX_FRAMING_BYTES:  # `_framing` does not have the piece that the request begins in
-            raise RequestRejected(TOO_MUCH_FRAMING)
+        self._fields, self._field_bytes = self._fields + 1, self._field_bytes + len(name) + len(value)
+        is_long = self._field_bytes > MAX_FRAMING_BYTES  # `_framing` does not have the piece that the request begins in
+        if is_long or self._fields > MAX_FIELDS:
+            raise RequestRejected(TOO_MUCH_FRAMING if is_long else TOO_MANY_FIELDS)
         if self._reading_head:  # ignore trailers: no proxy has checked them
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._reading_head = False
-        if self.parser.get_http_version() not in HTTP_VERSIONS:
+        if self.parser.get_http_version() not in ("1.0", "1.1"):  # llhttp takes a line without a version for 0.9
             raise RequestRejected(MALFORMED)
         self._stop_waiting()
         self._set_deadline()

@@ -17,6 +17,7 @@ from shared.unavailable import database_advice
 CHECK_TIMEOUT = 1.5  # seconds; probes usually wait two
 RESULT_TTL = 1.0  # seconds that a result is reused
 PLAN_STORE = "plan_store"
+STORAGE = "storage"  # reported as the state of the stream
 PROBE = "readiness-probe"  # no session has this id: reading it only tests whether the stream answers
 
 type Check = tuple[str, Callable[[Core], Awaitable[None]], str]  # name, a check that raises if it fails, advice
@@ -44,8 +45,9 @@ class ReadinessChecker:
         results = await asyncio.gather(*(_run_check(name, check(self._core), words) for name, check, words in every))
         self._fresh_until = time.monotonic() + RESULT_TTL
         checks = {name: text for (name, _, _), text in zip(every, results, strict=True)}
-        if checks["stream"] != "ok":  # then it is unknown
-            checks["storage"] = checks["stream"]
+        storage = checks.pop(STORAGE)
+        if checks["stream"] == "ok":
+            checks["stream"] = storage
         return checks | await store
 
 
@@ -84,7 +86,7 @@ REQUIRED_CHECKS: tuple[Check, ...] = (
     ("nats", _nats, "no connection: is nats-server up, and NATS_URL right?"),
     ("stream", _stream, "the log cannot be read: has `parley provision` been run?"),
     (
-        "storage",
+        STORAGE,
         _storage,
         "NATS stores nothing: is its disk full? Make room, then restart nats-server (`parley up` restarts its own)",
     ),
@@ -100,7 +102,7 @@ OPTIONAL_CHECKS: tuple[Check, ...] = (
         for worker in WORKERS
     ),
 )
-REQUIRED = (*(name for name, *_ in REQUIRED_CHECKS), PLAN_STORE)
+REQUIRED = ("nats", "stream", PLAN_STORE)
 _UPGRADE = "a newer release has continued some sessions, and they wait for it: upgrade all services"
 
 

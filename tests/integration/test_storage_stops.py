@@ -89,7 +89,7 @@ async def test_a_server_that_stores_nothing_is_reported_and_started_again(
             said: list[str] = []
             disk_usage = "cli.nats_storage.shutil.disk_usage"
             with pytest.MonkeyPatch.context() as full:
-                full.setattr(disk_usage, lambda _: Room(free=0))
+                full.setattr(disk_usage, lambda _: DiskUsage(free=0))
                 watching = asyncio.create_task(restart_when_there_is_room(place.folder, server, said.append))
                 while not said:  # noqa: ASYNC110  it has no event for a line
                     await asyncio.sleep(0.02)
@@ -105,7 +105,7 @@ async def test_a_server_that_stores_nothing_is_reported_and_started_again(
             watching.cancel()
 
 
-class Room:
+class DiskUsage:
     """What `shutil.disk_usage` reports."""
 
     def __init__(self, free: int) -> None:
@@ -113,4 +113,4 @@ class Room:
 
 
 async def storage(http: httpx2.AsyncClient) -> str:
-    return str((await http.get("/readyz")).json()["checks"]["storage"])
+    return str((await http.get("/readyz")).json()["checks"]["stream"])
