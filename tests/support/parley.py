@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from parley.protocol.tools import ToolSpec
 from services.executor import app
-from services.executor.sources.packs import PackSource
+from services.executor.sources.packs import LoadedPackSource
 from services.executor.tools import RegisteredTool, ToolInvocation, ToolResult
 from services.gateway.app import build
 from services.plan_store.database import ProjectionDatabase
@@ -60,7 +60,7 @@ class Gate:
         return await tool.run(call)
 
 
-class GatedPacks(PackSource):
+class GatedPacks(LoadedPackSource):
     """The packs' tools behind a gate, and another tool whose result is too large for an event."""
 
     gate: Gate
@@ -122,7 +122,7 @@ async def in_process(home: Path, bus: FakeBus | None = None, **chosen: Any) -> A
     bus, model, gate = bus or FakeBus(), StreamingModel({}), Gate()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(GatedPacks, "gate", gate, raising=False)
-        patch.setattr(app, "PackSource", GatedPacks)
+        patch.setattr(app, "LoadedPackSource", GatedPacks)
         async with (
             plan_store(bus, settings) as store,
             working(settings, model, within=(bus, store)),
