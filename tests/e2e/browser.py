@@ -33,7 +33,7 @@ ARGUMENTS = [
     "--disable-sync",
     "--no-first-run",
 ]
-TIMEOUT_MS = 20_000  # for an element to appear: services and processor may be busy
+TIMEOUT_MS = 60_000  # for an element to appear: services and processor may be busy
 # The readable text of the page, without what depends on the scroll position (CodeMirror renders only visible lines).
 READ_TEXT = """() => [
   document.querySelector('h1')?.innerText, document.querySelector('[data-testid=state]')?.dataset.state,

@@ -106,7 +106,7 @@ export const fetchSessions = (q: string, limit: number, signal?: AbortSignal): P
 export const fetchInbox = (limit: number, signal?: AbortSignal): Promise<SessionPage> => fetchSessionPage(`${API}/inbox`, { limit: String(limit) }, signal);
 
 /** Resumes a session's plan that was stopped, paused, or failed. */
-export const resumePlan = async (sessionId: string): Promise<void> => void (await postJson(`${API}/execution-plans/${sessionId}/execute`, { timeout: 0 }));
+export const resumePlan = async (sessionId: string): Promise<void> => void (await postJson(`${API}/execution-plans/${sessionId}/execute`, { retry: true, timeout: 0 }));
 
 /** What the plan's changes would do now, by step. */
 export const fetchPlanPreviews = (sessionId: string, signal?: AbortSignal): Promise<PlanPreviews> => getJson(`${API}/execution-plans/${encodeURIComponent(sessionId)}/previews`, signal);
