@@ -10,19 +10,19 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from packs.retail.specs import SPECS
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.task import RetailTask, TaskModel, unwrap
-from packs.retail.tasks.validate import TaskCheck, parse
-from shared.repair import repair
+from packs.retail.tasks.validate import SPEC, TaskCheck, parse
+from shared.repair import RepairResult, repair
 
-SPEC = {spec.name: spec for spec in SPECS}
-_NAMES = ("name", "tool", "tool_name", "function", "action")
-_ARGUMENTS = ("arguments", "kwargs", "args", "parameters", "params", "input")
-_PARTS = {
+_TASK_FIELDS = {  # with their other names
     "q": ("question", "query", "instruction", "prompt"),
     "agt": ("actions", "calls"),
     "ogt": ("outputs", "answers"),
+}
+_CALL_FIELDS = {
+    "name": ("tool", "tool_name", "function", "action"),
+    "arguments": ("kwargs", "args", "parameters", "params", "input"),
 }
 
 
@@ -51,8 +51,7 @@ class Corrected:
 def correct(raw: JsonValue, shop: Shop) -> Corrected:
     """The task in its correct form, or the problems."""
     corrector = _Corrector(shop)
-    corrected = corrector.task(unwrap(raw))
-    task = parse(corrected)
+    task = parse(corrector.task(unwrap(raw)))
     if isinstance(task, TaskCheck):
         corrector.problems.append(task.detail)
     whole = task if isinstance(task, RetailTask) and not corrector.problems else None
@@ -72,52 +71,61 @@ class _Corrector:
         if not isinstance(raw, Mapping):
             self.problems.append(f"a task is an object, not {type(raw).__name__}")
             return {}
-        parts: dict[str, JsonValue] = dict(raw)
-        for part, aliases in _PARTS.items():
-            self._rename(parts, part, aliases, None)
+        parts = dict(raw)
+        self._rename(parts, _TASK_FIELDS, None)
         if parts.get("agt") is None:  # adding an empty list would change the meaning: nothing to do
             self.problems.append("agt: no calls are given; [] says that nothing is to be changed")
             parts["agt"] = []
         if parts.get("ogt") is None:
             self.note(None, "ogt", None, [], "nothing given: an empty list")
             parts["ogt"] = []
-        for name in [name for name in parts if name not in _PARTS]:
-            self.note(None, name, parts.pop(name), None, "no part of a task, dropped")
-        parts["agt"] = self._calls(parts["agt"])
-        parts["ogt"] = self._outputs(parts["ogt"])
-        return parts
+        self._drop_others(parts, _TASK_FIELDS, None, "no part of a task, dropped")
+        return parts | {"agt": self._calls(parts["agt"]), "ogt": self._outputs(parts["ogt"])}
 
-    def _rename(self, fields: dict[str, JsonValue], name: str, aliases: tuple[str, ...], action: int | None) -> None:
-        if name not in fields and (alias := next((name_found for name_found in aliases if name_found in fields), None)):
-            fields[name] = fields.pop(alias)
-            self.note(action, alias, alias, name, "another name for it")
+    def _rename(self, fields: dict[str, JsonValue], known: Mapping[str, tuple[str, ...]], action: int | None) -> None:
+        for name, aliases in known.items():
+            alias = next((alias for alias in aliases if alias in fields), None)
+            if name not in fields and alias:
+                fields[name] = fields.pop(alias)
+                self.note(action, alias, alias, name, "another name for it")
+
+    def _drop_others(
+        self, fields: dict[str, JsonValue], known: Mapping[str, object], action: int | None, why: str
+    ) -> None:
+        for name in [name for name in fields if name not in known]:
+            self.note(action, name, fields.pop(name), None, why)
+
+    def _repair(self, raw: JsonValue, schema: dict[str, JsonValue], action: int | None) -> RepairResult:
+        repaired = repair(raw, schema)
+        for fix in repaired.fixes:
+            self.note(action, fix.field or "arguments", fix.before, fix.after, fix.why)
+        return repaired
 
     def _calls(self, raw: JsonValue) -> JsonValue:
         schema: dict[str, JsonValue] = {"properties": {"agt": {"type": "array"}}, "required": ["agt"]}
-        repaired = repair({"agt": raw}, schema)
-        for fix in repaired.fixes:
-            self.note(None, fix.field, fix.before, fix.after, fix.why)
-        calls = repaired.arguments.get("agt")
+        calls = self._repair({"agt": raw}, schema, None).arguments.get("agt")
         return [self._call(call, at) for at, call in enumerate(calls)] if isinstance(calls, list) else calls
 
     def _call(self, raw: JsonValue, action: int) -> JsonValue:
         if not isinstance(raw, dict):
             return raw
-        call: dict[str, JsonValue] = dict(raw)
+        call = dict(raw)
         if isinstance(inner := call.get("function"), dict) and len(call) <= 3:  # an OpenAI tool call
             self.note(action, "function", raw, inner, "the call inside of a tool call")
             call = dict(inner)
-        self._rename(call, "name", _NAMES, action)
-        self._rename(call, "arguments", _ARGUMENTS, action)
+        self._rename(call, _CALL_FIELDS, action)
         if "arguments" not in call:
-            rest = {name: call.pop(name) for name in list(call) if name not in ("name", "arguments")}
+            rest = {name: call.pop(name) for name in list(call) if name != "name"}
             self.note(action, "arguments", None, rest, "arguments beside the name put inside")
             call["arguments"] = rest
-        for name in [name for name in call if name not in ("name", "arguments")]:
-            self.note(action, name, call.pop(name), None, "no part of a call, dropped")
+        self._drop_others(call, _CALL_FIELDS, action, "no part of a call, dropped")
         call["name"] = tool = self._tool(call.get("name"), action)
         if isinstance(tool, str) and tool in SPEC:
-            call["arguments"] = self._arguments(tool, call["arguments"], action)
+            repaired = self._repair(call["arguments"], SPEC[tool].parameters, action)
+            self.problems += [f"call {action + 1}, {tool}: {problem}" for problem in repaired.problems]
+            call["arguments"] = {
+                name: self._normalized(name, value, action) for name, value in repaired.arguments.items()
+            }
         return call
 
     def _tool(self, name: JsonValue, action: int) -> JsonValue:
@@ -132,51 +140,32 @@ class _Corrector:
         self.note(action, "name", name, matches[0], "another spelling of the tool")
         return matches[0]
 
-    def _arguments(self, tool: str, raw: JsonValue, action: int) -> JsonValue:
-        repaired = repair(raw, SPEC[tool].parameters)
-        for fix in repaired.fixes:
-            self.note(action, fix.field or "arguments", fix.before, fix.after, fix.why)
-        self.problems += [f"call {action + 1}, {tool}: {problem}" for problem in repaired.problems]
-        arguments = dict(repaired.arguments)
-        for name, value in arguments.items():
-            arguments[name] = self._normalized(name, value, action)
-        return arguments
-
     def _normalized(self, name: str, value: JsonValue, action: int) -> JsonValue:
         """The value without surrounding blanks, and an id in the store's spelling."""
         if not isinstance(value, str):
             return value
         better = value.strip()
-        if name == "order_id" and better not in self.shop.data["orders"]:
-            digits = re.fullmatch(r"#?\s*[wW]?\s*(\d+)", better)
-            if digits and f"#W{digits[1]}" in self.shop.data["orders"]:
-                better = f"#W{digits[1]}"
-        if name == "user_id" and better.lower() in self.shop.data["users"]:
-            better = better.lower()
+        spelling = re.sub(r"^#?\s*[wW]?\s*(?=\d+$)", "#W", better) if name == "order_id" else better.lower()
+        if name in ("order_id", "user_id") and better not in self.shop.ids[name] and spelling in self.shop.ids[name]:
+            better = spelling
         if better != value:
             self.note(action, name, value, better, "the store's own spelling")
         return better
 
     def _outputs(self, raw: JsonValue) -> JsonValue:
         """The outputs as a list of texts."""
-        outputs: list[JsonValue] = raw if isinstance(raw, list) else [raw]
-        if outputs is not raw:
+        if not isinstance(raw, list):
             self.note(None, "ogt", raw, [raw], "a list of one")
+            raw = [raw]
         texts: list[JsonValue] = []
-        for at, output in enumerate(outputs):
-            text = (
-                output.strip()
-                if isinstance(output, str)
-                else str(output)
-                if isinstance(output, int | float)
-                else output
-            )
-            if text != output or isinstance(output, bool):
+        for at, output in enumerate(raw):
+            text = str(output).strip() if isinstance(output, str | int | float) else output
+            if text != output:
                 self.note(None, f"ogt[{at}]", output, text, "outputs are texts")
             if text == "":
                 self.note(None, f"ogt[{at}]", output, None, "an empty output, dropped")
-                continue
-            texts.append(text)
+            else:
+                texts.append(text)
         return texts
 
 

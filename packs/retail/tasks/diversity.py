@@ -3,25 +3,19 @@
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import NamedTuple
 
-from packs.retail.tasks import subject
+from packs.retail.tasks.intents import KIND_OF_TOOL
 from packs.retail.tasks.replay import Shop
-from packs.retail.tasks.task import RetailTask, TaskModel, same_words
-
-TOOL_KINDS = {
-    "cancel_pending_order": "cancel",
-    "return_delivered_order_items": "return",
-    "exchange_delivered_order_items": "exchange",
-    "modify_pending_order_items": "modify_items",
-    "modify_pending_order_payment": "modify_payment",
-    "modify_pending_order_address": "modify_address",
-    "modify_user_address": "change_profile_address",
-}
+from packs.retail.tasks.subject import subject_of
+from packs.retail.tasks.task import RetailTask, words_of
 
 
-class Diversity(TaskModel):
-    """Diversity measures. `likeness` is the mean word overlap of two instructions, 0 to 1; None below two tasks."""
+class Diversity(NamedTuple):
+    """Diversity measures. `actions` counts tasks by their number of calls.
+
+    `likeness` is the mean word overlap of two instructions, 0 to 1; None below two tasks.
+    """
 
     tasks: int
     users: int
@@ -31,34 +25,24 @@ class Diversity(TaskModel):
     actions: dict[int, int]
     likeness: float | None
 
-    def as_json(self) -> dict[str, Any]:
-        return self.model_dump(mode="json")
-
 
 def measure_diversity(tasks: Sequence[RetailTask], shop: Shop) -> Diversity:
-    """The measures of these tasks. `actions` counts tasks by their number of calls."""
-    users: set[str] = set()
-    products: set[str] = set()
-    for task in tasks:
-        task_subject = subject.subject_of(task, shop)
-        users.update(task_subject.users[:1])
-        products.update(_changed_products(task, shop))
-    words = [frozenset(same_words(task.q).split()) for task in tasks]
+    """The measures of these tasks."""
+    words = [frozenset(words_of(task)) for task in tasks]
     shares = [len(left & right) / len(left | right) for left, right in combinations(words, 2) if left | right]
     return Diversity(
         tasks=len(tasks),
-        users=len(users),
-        products=len(products),
-        kinds=dict(Counter(kind_of(task) for task in tasks).most_common()),
+        users=len({user for task in tasks for user in subject_of(task, shop).users[:1]}),
+        products=len({product for task in tasks for product in _changed_products(task, shop)}),
+        kinds=dict(Counter(_kind_of(task) for task in tasks).most_common()),
         tools=dict(Counter(call.name for task in tasks for call in task.agt).most_common()),
         actions=dict(sorted(Counter(len(task.agt) for task in tasks).items())),
         likeness=round(sum(shares) / len(shares), 3) if shares else None,
     )
 
 
-def kind_of(task: RetailTask) -> str:
-    """The kind of the task."""
-    kinds = {TOOL_KINDS[call.name] for call in task.writes}
+def _kind_of(task: RetailTask) -> str:
+    kinds = {KIND_OF_TOOL[call.name] for call in task.writes}
     return kinds.pop() if len(kinds) == 1 and not task.ogt else "several" if kinds else "lookup"
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from packs.retail.tasks import subject
 from packs.retail.tasks.replay import Shop
+from packs.retail.tasks.subject import subject_of
 from packs.retail.tasks.task import RetailTask
 
 MODULE, JSON_FILE = "tasks_parley.py", "tasks_parley.json"
@@ -53,7 +53,7 @@ class Trial(NamedTuple):
 
 def as_tau_bench(task: RetailTask, shop: Shop) -> dict[str, Any]:
     """One task with tau-bench's keys."""
-    users = subject.subject_of(task, shop).users
+    users = subject_of(task, shop).users
     return {
         "annotator": "parley",
         "user_id": users[0] if users else "",
@@ -63,19 +63,13 @@ def as_tau_bench(task: RetailTask, shop: Shop) -> dict[str, Any]:
     }
 
 
-def module_source(tasks: Sequence[RetailTask], shop: Shop) -> str:
-    """The source of the Python module."""
-    return f"{_HEAD}{''.join(map(_source, (as_tau_bench(task, shop) for task in tasks)))}]\n"
-
-
 def write(tasks: Sequence[RetailTask], shop: Shop, folder: Path) -> tuple[Path, Path]:
     """Write both files, and return their paths. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     python, plain = folder / MODULE, folder / JSON_FILE
-    python.write_text(module_source(tasks, shop), encoding="utf-8")
-    plain.write_text(
-        json.dumps([as_tau_bench(task, shop) for task in tasks], indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+    forms = [as_tau_bench(task, shop) for task in tasks]
+    python.write_text(f"{_HEAD}{''.join(map(_source, forms))}]\n", encoding="utf-8")
+    plain.write_text(json.dumps(forms, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return python, plain
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -11,18 +12,31 @@ from pydantic import JsonValue
 from packs.retail.data import Data, Document
 from packs.retail.writes import CANCEL_REASONS
 
+KIND_OF_TOOL = {
+    "cancel_pending_order": "cancel",
+    "return_delivered_order_items": "return",
+    "exchange_delivered_order_items": "exchange",
+    "modify_pending_order_items": "modify_items",
+    "modify_pending_order_payment": "modify_payment",
+    "modify_pending_order_address": "modify_address",
+    "modify_user_address": "change_profile_address",
+}
+
 
 @dataclass(frozen=True)
 class Intent:
     """One intent. With `tool` "" it is a question that changes nothing and expects `answers`. `about` describes it."""
 
-    kind: str
     about: str
     tool: str = ""
     arguments: Mapping[str, JsonValue] = field(default_factory=dict)
     answers: tuple[str, ...] = ()
     order_id: str = ""
     products: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        return KIND_OF_TOOL.get(self.tool, "lookup")
 
     def as_json(self) -> dict[str, Any]:
         fields = {"kind": self.kind, "about": self.about, "answers": list(self.answers)}
@@ -68,10 +82,7 @@ class Customer:
 def _cancel(customer: Customer) -> Iterator[Intent]:
     for order in customer.orders("pending"):
         reason = customer.random.choice(CANCEL_REASONS)
-        arguments: dict[str, JsonValue] = {"order_id": order["order_id"], "reason": reason}
-        yield _write(
-            order, "cancel", "cancel_pending_order", arguments, f"cancel the whole order: {reason}", order["items"]
-        )
+        yield _write("cancel_pending_order", order, f"cancel the whole order: {reason}", order["items"], reason=reason)
 
 
 def _return(customer: Customer) -> Iterator[Intent]:
@@ -82,71 +93,51 @@ def _return(customer: Customer) -> Iterator[Intent]:
         cards = [name for name in customer.methods() if "gift_card" in name]
         method = customer.random.choice([paid, paid, *cards])
         if chosen:
-            arguments: dict[str, JsonValue] = {
-                "order_id": order["order_id"],
-                "item_ids": [item["item_id"] for item in chosen],
-                "payment_method_id": method,
-            }
-            about = f"return {_listed(chosen)}, refund to {method}"
-            yield _write(order, "return", "return_delivered_order_items", arguments, about, chosen)
+            about = f"return {' and '.join(f'the {_item(item)}' for item in chosen)}, refund to {method}"
+            ids: JsonValue = [item["item_id"] for item in chosen]
+            tool = "return_delivered_order_items"
+            yield _write(tool, order, about, chosen, item_ids=ids, payment_method_id=method)
 
 
-def _exchange(customer: Customer) -> Iterator[Intent]:
-    yield from _replacing(customer, "delivered", "exchange", "exchange_delivered_order_items")
-
-
-def _modify_items(customer: Customer) -> Iterator[Intent]:
-    yield from _replacing(customer, "pending", "modify_items", "modify_pending_order_items")
-
-
-def _replacing(customer: Customer, status: str, kind: str, tool: str) -> Iterator[Intent]:
+def _replace(customer: Customer, status: str, tool: str) -> Iterator[Intent]:
+    """Items for other variants: an exchange of a delivered order, or a change of a pending one."""
     for order in customer.orders(status):
         count = customer.random.randint(1, 2)
         pairs = [(item, new) for item in customer.items(order) if (new := _other(customer, item))][:count]
-        difference = sum(new["price"] - item["price"] for item, new in pairs)
-        method = _paying(customer, difference)
+        method = _paying(customer, sum(new["price"] - item["price"] for item, new in pairs))
         if pairs and method:
-            arguments: dict[str, JsonValue] = {
-                "order_id": order["order_id"],
-                "item_ids": [item["item_id"] for item, _ in pairs],
-                "new_item_ids": [new["item_id"] for _, new in pairs],
-                "payment_method_id": method,
-            }
             replacements = [f"the {_item(item)} for the one with {_options(new['options'])}" for item, new in pairs]
             about = f"replace {' and '.join(replacements)}; the difference goes to {method}"
-            yield _write(order, kind, tool, arguments, about, [item for item, _ in pairs])
+            old: JsonValue = [item["item_id"] for item, _ in pairs]
+            new_ids: JsonValue = [new["item_id"] for _, new in pairs]
+            items = [item for item, _ in pairs]
+            yield _write(tool, order, about, items, item_ids=old, new_item_ids=new_ids, payment_method_id=method)
 
 
 def _modify_payment(customer: Customer) -> Iterator[Intent]:
     for order in customer.orders("pending"):
         history = order["payment_history"]
-        others = [
-            name
-            for name, method in customer.methods().items()
-            if name != history[0]["payment_method_id"]
-            and method.get("balance", history[0]["amount"]) >= history[0]["amount"]
-        ]
+        amount, paid = history[0]["amount"], history[0]["payment_method_id"]
+        methods = customer.methods().items()
+        others = [name for name, method in methods if name != paid and method.get("balance", amount) >= amount]
         if len(history) == 1 and others:
             method = customer.random.choice(others)
-            arguments: dict[str, JsonValue] = {"order_id": order["order_id"], "payment_method_id": method}
-            about = f"pay the order with {method} instead of {history[0]['payment_method_id']}"
-            yield _write(order, "modify_payment", "modify_pending_order_payment", arguments, about, order["items"])
+            about = f"pay the order with {method} instead of {paid}"
+            yield _write("modify_pending_order_payment", order, about, order["items"], payment_method_id=method)
 
 
 def _modify_address(customer: Customer) -> Iterator[Intent]:
     for order in customer.orders("pending"):
         address = _address(customer, order["address"])
         about = f"send the order to {', '.join(filter(None, address.values()))}"
-        arguments: dict[str, JsonValue] = {"order_id": order["order_id"], **address}
-        yield _write(order, "modify_address", "modify_pending_order_address", arguments, about, order["items"])
+        yield _write("modify_pending_order_address", order, about, order["items"], **address)
 
 
 def _profile(customer: Customer) -> Iterator[Intent]:
     if "change_profile_address" not in customer.taken:
         address = _address(customer, customer.user["address"])
         about = f"make {', '.join(filter(None, address.values()))} the default address of the profile"
-        arguments: dict[str, JsonValue] = {"user_id": customer.user_id, **address}
-        yield Intent("change_profile_address", about, "modify_user_address", arguments)
+        yield Intent(about, "modify_user_address", {"user_id": customer.user_id, **address})
 
 
 def _lookup(customer: Customer) -> Iterator[Intent]:
@@ -155,26 +146,28 @@ def _lookup(customer: Customer) -> Iterator[Intent]:
         return
     intents: list[Intent] = []
     for order in [order for status in ("delivered", "processed", "pending") for order in customer.orders(status)]:
-        total = f"{sum(item['price'] for item in order['items']):.2f}"
-        intents.append(_question(order, f"how much order {order['order_id']} came to in total", total, order["items"]))
+        order_id, items = order["order_id"], order["items"]
+        total = f"{sum(item['price'] for item in items):.2f}"
+        intents.append(_question(order, f"how much order {order_id} came to in total", total, items))
         for item in customer.items(order)[:2]:
-            about = f"what the {item['name']} in order {order['order_id']} cost"
+            about = f"what the {item['name']} in order {order_id} cost"
             intents.append(_question(order, about, f"{item['price']:.2f}", [item]))
         for delivery in order.get("fulfillments", [])[:1]:
-            about = f"the tracking number of order {order['order_id']}"
-            intents.append(_question(order, about, str(delivery["tracking_id"][0]), order["items"]))
-    for product in sorted(customer.shuffled(list(customer.data["products"].values())), key=_seldom(customer))[:2]:
+            about = f"the tracking number of order {order_id}"
+            intents.append(_question(order, about, str(delivery["tracking_id"][0]), items))
+    products = customer.shuffled(list(customer.data["products"].values()))
+    for product in sorted(products, key=lambda product: customer.sold[product["product_id"]])[:2]:
         count = sum(variant["available"] for variant in product["variants"].values())
         about = f"how many variants of the {product['name']} can be bought now"
-        intents.append(Intent("lookup", about, answers=(str(count),), products=(product["product_id"],)))
+        intents.append(Intent(about, answers=(str(count),), products=(product["product_id"],)))
     yield from customer.shuffled(intents)
 
 
 INTENTS: dict[str, Callable[[Customer], Iterator[Intent]]] = {
     "cancel": _cancel,
     "return": _return,
-    "exchange": _exchange,
-    "modify_items": _modify_items,
+    "exchange": partial(_replace, status="delivered", tool="exchange_delivered_order_items"),
+    "modify_items": partial(_replace, status="pending", tool="modify_pending_order_items"),
     "modify_payment": _modify_payment,
     "modify_address": _modify_address,
     "change_profile_address": _profile,
@@ -182,32 +175,30 @@ INTENTS: dict[str, Callable[[Customer], Iterator[Intent]]] = {
 }
 
 
-def _write(  # noqa: PLR0913, PLR0917
-    order: Document, kind: str, tool: str, arguments: Mapping[str, JsonValue], about: str, items: Sequence[Document]
-) -> Intent:
-    products = tuple(dict.fromkeys(item["product_id"] for item in items))
-    return Intent(kind, f"order {order['order_id']}: {about}", tool, arguments, (), order["order_id"], products)
+def _write(tool: str, order: Document, about: str, items: Sequence[Document], **arguments: JsonValue) -> Intent:
+    order_id = order["order_id"]
+    arguments = {"order_id": order_id, **arguments}
+    return Intent(f"order {order_id}: {about}", tool, arguments, order_id=order_id, products=_products(items))
 
 
 def _question(order: Document, about: str, answer: str, items: Sequence[Document]) -> Intent:
-    products = tuple(dict.fromkeys(item["product_id"] for item in items))
-    return Intent("lookup", about, answers=(answer,), order_id=order["order_id"], products=products)
+    return Intent(about, answers=(answer,), order_id=order["order_id"], products=_products(items))
+
+
+def _products(items: Sequence[Document]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item["product_id"] for item in items))
 
 
 def _other(customer: Customer, item: Document) -> Document | None:
     """The most similar other variant that is available; few words describe the difference."""
     product = customer.data["products"].get(item["product_id"], {"variants": {}})
-    others = [
-        variant
-        for variant in product["variants"].values()
-        if variant["available"] and variant["item_id"] != item["item_id"]
-    ]
-    alike = {variant["item_id"]: _common_options(variant["options"], item["options"]) for variant in others}
-    return max(customer.shuffled(others), key=lambda one: alike[one["item_id"]], default=None)
+    variants = [variant for variant in product["variants"].values() if variant["available"]]
+    others = [variant for variant in variants if variant["item_id"] != item["item_id"]]
 
+    def common_options(variant: Document) -> int:
+        return sum(item["options"].get(name) == value for name, value in variant["options"].items())
 
-def _common_options(options: Mapping[str, str], other: Mapping[str, str]) -> int:
-    return sum(other.get(name) == value for name, value in options.items())
+    return max(customer.shuffled(others), key=common_options, default=None)
 
 
 def _paying(customer: Customer, difference: float) -> str:
@@ -221,14 +212,6 @@ def _address(customer: Customer, present: Document) -> dict[str, str]:
     users = list(customer.data["users"].values())
     address = customer.random.choice([user["address"] for user in users if user["address"] != present])
     return {line: address[line] for line in ("address1", "address2", "city", "state", "country", "zip")}
-
-
-def _seldom(customer: Customer) -> Callable[[Document], int]:
-    return lambda product: customer.sold[product["product_id"]]
-
-
-def _listed(items: Sequence[Document]) -> str:
-    return " and ".join(f"the {_item(item)}" for item in items)
 
 
 def _item(item: Document) -> str:

@@ -81,7 +81,7 @@ class ScenarioDeck:
         self._users = self._random.sample(users, len(users))
         self._used_customers: Counter[str] = Counter()  # by customer
         self._used_products: Counter[str] = Counter()  # by product
-        self._used_intents: Counter[str] = Counter()  # by intent
+        self._used_intents: Counter[str] = Counter()  # by what it is about
         self._dealt: list[Scenario] = []
 
     def __getitem__(self, number: int) -> Scenario:
@@ -92,7 +92,8 @@ class ScenarioDeck:
     def _deal(self, number: int) -> Scenario:
         """A scenario of the next kind in turn, or of the first kind after it that is possible."""
         place = number % self._size
-        for kind in (self._kinds[(place + step) % len(self._kinds)] for step in range(len(self._kinds))):
+        first = place % len(self._kinds)
+        for kind in (*self._kinds[first:], *self._kinds[:first]):
             for user_id in sorted(self._users, key=lambda user_id: self._used_customers[user_id]):
                 intents = self._intents(user_id, kind, place)
                 if intents:
@@ -117,7 +118,7 @@ class ScenarioDeck:
 
     def _rarest(self, customer: Customer, make: Callable[[Customer], Iterator[Intent]]) -> Intent | None:
         """The intent that was used least often so far."""
-        return min(make(customer), key=lambda intent: self._used_intents[repr(intent.as_json())], default=None)
+        return min(make(customer), key=lambda intent: self._used_intents[intent.about], default=None)
 
     def _scenario(self, user_id: str, kind: ScenarioKind, intents: tuple[Intent, ...]) -> Scenario:
         data = self._data
@@ -125,7 +126,7 @@ class ScenarioDeck:
         product_ids = dict.fromkeys(product for intent in intents for product in intent.products)
         self._used_customers[user_id] += 1
         self._used_products.update(product_ids.keys())
-        self._used_intents.update(repr(intent.as_json()) for intent in intents)
+        self._used_intents.update(intent.about for intent in intents)
         orders = tuple(data["orders"][order_id] for order_id in order_ids)
         products = tuple(data["products"][product_id] for product_id in product_ids)
         return Scenario(user_id, data["users"][user_id], orders, products, kind, intents)

@@ -1,20 +1,20 @@
 """Validates tasks with named checks. The calls are replayed in a new world."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pydantic import JsonValue, ValidationError
 
-from packs.retail.policy import CompletedCall, violations
+from packs.retail.known_records import CompletedCall
+from packs.retail.policy import violations
 from packs.retail.specs import SPECS
-from packs.retail.tasks import outputs, subject
+from packs.retail.tasks.outputs import unsupported
 from packs.retail.tasks.replay import Shop
-from packs.retail.tasks.task import ExpectedCall, RetailTask, TaskModel, from_tau_bench, same_calls, same_words
+from packs.retail.tasks.subject import TaskSubject, expected_reads, identified_users, subject_of
+from packs.retail.tasks.task import EarlierTasks, ExpectedCall, RetailTask, TaskModel
 from shared.repair import repair
 
 SPEC = {spec.name: spec for spec in SPECS}
-_KNOWN = {"order_id": "orders", "user_id": "users", "product_id": "products"}
 _MAX_RESULT = 300  # characters of a result in the report
 
 
@@ -43,16 +43,14 @@ class TaskReport(TaskModel):
 
     @property
     def valid(self) -> bool:
-        return all(check.ok is not False for check in self.checks)
+        return not self.wrong
 
     @property
     def wrong(self) -> tuple[TaskCheck, ...]:
         return tuple(check for check in self.checks if check.ok is False)
 
-    def with_check(self, check: TaskCheck) -> "TaskReport":
-        """The report with this check, which replaces one of the same name."""
-        checks = (*(earlier for earlier in self.checks if earlier.name != check.name), check)
-        return self.model_copy(update={"checks": checks})
+    def with_check(self, name: str, problems: Sequence[str]) -> "TaskReport":
+        return self.model_copy(update={"checks": (*self.checks, _check(name, problems))})
 
     def as_json(self) -> dict[str, Any]:
         return {"valid": self.valid, **self.model_dump(mode="json")}
@@ -61,11 +59,10 @@ class TaskReport(TaskModel):
 def parse(raw: JsonValue) -> RetailTask | TaskCheck:
     """The task, also from tau-bench's format; or the failed check that says why it is invalid."""
     try:
-        return RetailTask.model_validate(from_tau_bench(raw))
+        return RetailTask.model_validate(raw)
     except ValidationError as error:
         errors = error.errors(include_url=False, include_input=False, include_context=False)
-        problems = [f"{'.'.join(map(str, problem['loc'])) or 'task'}: {problem['msg']}" for problem in errors[:10]]
-        return TaskCheck(name="schema", ok=False, detail="; ".join(problems))
+        return _check("schema", [f"{'.'.join(map(str, each['loc'])) or 'task'}: {each['msg']}" for each in errors[:10]])
 
 
 def validate(raw: JsonValue | RetailTask, shop: Shop) -> TaskReport:
@@ -73,33 +70,24 @@ def validate(raw: JsonValue | RetailTask, shop: Shop) -> TaskReport:
     task = raw if isinstance(raw, RetailTask) else parse(raw)
     if isinstance(task, TaskCheck):
         return TaskReport(checks=(task,))
-    found = subject.subject_of(task, shop)
-    reads = subject.expected_reads(found, shop)
-    world = shop.fresh()
-    replayed = [subject.replay_call(world, call) for call in task.agt]
-    empty = "no calls and no outputs: an agent that changes nothing passes"
-    checks = [
-        TaskCheck(name="schema", ok=True),
-        *([] if task.agt or task.ogt else [TaskCheck(name="content", ok=None, detail=empty)]),
-    ]
+    subject, world = subject_of(task, shop), shop.fresh()
+    reads = expected_reads(subject, shop)
+    replayed = [world.complete(call.name, call.arguments) for call in task.agt]
+    checks = [_check("schema", ())]
+    if not task.agt and not task.ogt:
+        empty = "no calls and no outputs: an agent that changes nothing passes"
+        checks.append(TaskCheck(name="content", ok=None, detail=empty))
     problems = {
-        "tools": tuple(
-            f"{_call_label(at, call)}: no such tool" for at, call in enumerate(task.agt) if call.name not in SPEC
-        ),
-        "arguments": tuple(_arguments(task)),
-        "ids": tuple(_ids(task, shop)),
-        "user": tuple(_user(task, found, shop)),
-        "replay": tuple(
-            f"{_call_label(at, task.agt[at])}: {call.result}" for at, call in enumerate(replayed) if not call.ok
-        ),
-        "outputs": tuple(
-            f"{output!r} is in no result" for output in outputs.unsupported(task.ogt, [*reads, *replayed])
-        ),
-        "policy": tuple(_policy(task, reads, replayed)),
+        "tools": [f"{_label(at, call)}: no such tool" for at, call in enumerate(task.agt) if call.name not in SPEC],
+        "arguments": list(_argument_problems(task)),
+        "ids": list(_unknown_ids(task, shop)),
+        "user": list(_user_problems(task, subject, shop)),
+        "replay": [f"{_label(at, task.agt[at])}: {call.result}" for at, call in enumerate(replayed) if not call.ok],
+        "outputs": [f"{output!r} is in no result" for output in unsupported(task.ogt, [*reads, *replayed])],
+        "policy": list(_policy_problems(task, reads, replayed)),
     }
-    checks += [TaskCheck(name=name, ok=not found, detail="; ".join(found)) for name, found in problems.items()]
     return TaskReport(
-        checks=tuple(checks),
+        checks=(*checks, *(_check(name, found) for name, found in problems.items())),
         replay=tuple(ReplayedCall(name=call.tool, ok=call.ok, result=call.result[:_MAX_RESULT]) for call in replayed),
         changed=tuple(f"{kind}/{document_id}" for kind, document_id in world.changed),
     )
@@ -107,60 +95,53 @@ def validate(raw: JsonValue | RetailTask, shop: Shop) -> TaskReport:
 
 def validate_all(raws: Sequence[JsonValue], shop: Shop) -> list[TaskReport]:
     """The report of each task, with a check for duplicates of earlier tasks."""
-    reports = []
-    words: dict[str, list[int]] = defaultdict(list)
-    calls: dict[str, list[int]] = defaultdict(list)
-    for at, raw in enumerate(raws):
-        report, task = validate(raw, shop), parse(raw)
-        if isinstance(task, RetailTask):
-            same = [f"the same words as task {earlier + 1}" for earlier in words[same_words(task.q)][:1]]
-            same += [f"the same calls as task {earlier + 1}" for earlier in calls[same_calls(task.agt)][:1] if task.agt]
-            words[same_words(task.q)].append(at)
-            calls[same_calls(task.agt)].append(at)
-            report = report.with_check(TaskCheck(name="duplicates", ok=not same, detail="; ".join(same)))
-        reports.append(report)
+    reports, earlier = [], EarlierTasks()
+    for number, raw in enumerate(raws, 1):
+        task = parse(raw)
+        if isinstance(task, TaskCheck):
+            reports.append(TaskReport(checks=(task,)))
+        else:
+            reports.append(validate(task, shop).with_check("duplicates", earlier.repeated(task)))
+            earlier.add(task, number)
     return reports
 
 
-def _call_label(at: int, call: ExpectedCall) -> str:
+def _check(name: str, problems: Sequence[str]) -> TaskCheck:
+    return TaskCheck(name=name, ok=not problems, detail="; ".join(problems))
+
+
+def _label(at: int, call: ExpectedCall) -> str:
     return f"call {at + 1}, {call.name}"
 
 
-def _arguments(task: RetailTask) -> Iterator[str]:
+def _argument_problems(task: RetailTask) -> Iterator[str]:
     for at, call in enumerate(task.agt):
         if call.name in SPEC:
             repaired = repair(call.arguments, SPEC[call.name].parameters)
-            yield from (f"{_call_label(at, call)}: {problem}" for problem in (*repaired.problems, *repaired.repairs))
+            yield from (f"{_label(at, call)}: {problem}" for problem in (*repaired.problems, *repaired.repairs))
 
 
-def _ids(task: RetailTask, shop: Shop) -> Iterator[str]:
-    data = shop.data
-    variants = {item for product in data["products"].values() for item in product["variants"]}
-    methods = {method for user in data["users"].values() for method in user["payment_methods"]}
+def _unknown_ids(task: RetailTask, shop: Shop) -> Iterator[str]:
     for at, call in enumerate(task.agt):
         for name, value in call.arguments.items():
             for value_id in value if isinstance(value, list) else [value]:
-                known: object = (
-                    variants if name.endswith("item_ids") else methods if name == "payment_method_id" else None
-                )
-                if name in _KNOWN:
-                    known = data[_KNOWN[name]]  # type: ignore[literal-required]
-                if known is not None and (not isinstance(value_id, str) or value_id not in known):  # type: ignore[operator]
-                    yield f"{_call_label(at, call)}: {name} {value_id!r} does not exist"
+                if name in shop.ids and (not isinstance(value_id, str) or value_id not in shop.ids[name]):
+                    yield f"{_label(at, call)}: {name} {value_id!r} does not exist"
 
 
-def _user(task: RetailTask, task_subject: subject.TaskSubject, shop: Shop) -> Iterator[str]:
-    if not task_subject.users:
+def _user_problems(task: RetailTask, subject: TaskSubject, shop: Shop) -> Iterator[str]:
+    if not subject.users:
         yield "the task names no customer"
-    elif len(task_subject.users) > 1:
-        yield f"it is about several customers: {', '.join(task_subject.users)}"
-    elif task_subject.users[0] not in subject.identified_users(task.q, shop):
-        yield f"the instruction has neither e-mail nor name and postal code of {task_subject.users[0]}"
+    elif len(subject.users) > 1:
+        yield f"it is about several customers: {', '.join(subject.users)}"
+    elif subject.users[0] not in identified_users(task.q, shop):
+        yield f"the instruction has neither e-mail nor name and postal code of {subject.users[0]}"
 
 
-def _policy(task: RetailTask, reads: Sequence[CompletedCall], replayed: Sequence[CompletedCall]) -> Iterator[str]:
-    so_far = list(reads)
+def _policy_problems(
+    task: RetailTask, reads: Sequence[CompletedCall], replayed: Sequence[CompletedCall]
+) -> Iterator[str]:
     for at, call in enumerate(task.agt):
         if call.name in SPEC:
-            yield from (f"{_call_label(at, call)}: {why}" for why in violations(so_far, [(call.name, call.arguments)]))
-        so_far.append(replayed[at])
+            past = [*reads, *replayed[:at]]
+            yield from (f"{_label(at, call)}: {why}" for why in violations(past, [(call.name, call.arguments)]))
