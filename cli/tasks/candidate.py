@@ -7,19 +7,18 @@ that is resumed after a crash finds its sessions and continues them.
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from pydantic import JsonValue
 
-from cli.tasks.run_trace import RunTrace, run_trace
+from cli.tasks.run_trace import RunTrace, price
 from packs.retail.policy import RULES
 from packs.retail.tasks.correct import Corrected, correct
 from packs.retail.tasks.outputs import is_answered
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.scenarios import Scenario
 from packs.retail.tasks.task import WRITES, ExpectedCall, RetailTask
-from packs.retail.tasks.validate import TaskCheck, validate
+from packs.retail.tasks.validate import TaskReport, validate
 from parley.client.client import Parley, RemoteSession
 from parley.events import facts
 from parley.events.values import Knowledge, SessionSettings
@@ -27,7 +26,7 @@ from shared.repair.values import UNREADABLE, parse_text
 
 REQUEST = "Make a test task of the brief: this customer, who wants what its scenario says."
 MAX_QUESTIONS = 3  # questions answered for the customer in one session
-_REASON = "Ended by the task generator."
+SESSION_TIMEOUT = 600  # seconds after which an unfinished session is given up
 
 
 class TaskResult(TypedDict):
@@ -43,19 +42,10 @@ class TaskResult(TypedDict):
     rejected: NotRequired[str]
 
 
-@dataclass(frozen=True)
-class CandidateOptions:
-    """`timeout`: seconds after which an unfinished session is given up."""
-
+class CandidateOptions(NamedTuple):
     agentflow: bool = True
     include_metadata: bool = True
     max_turns: int = 5
-    timeout: float = 600
-
-    def state(self) -> dict[str, object]:
-        """The options as a batch's state file has them."""
-        options = dict(vars(self))
-        return options | {"patience": options.pop("timeout")}
 
 
 class CandidateRejected(Exception):
@@ -76,100 +66,87 @@ class TaskCandidate:
     async def result(self) -> TaskResult:
         """Run all stages. Model errors are reported in the result. Raises ParleyError if Parley is unreachable."""
         try:
-            result = await (self._by_loop() if self._options.agentflow else self._direct())
+            result = await self._accepted()
         except CandidateRejected as error:
             result = {"success": False, "error": str(error), "rejected": error.why, "spent": {}}
-        result["spent"] = self._spent()
+        result["spent"] = price(self._traces) | {"session_ids": [trace.session_id for trace in self._traces]}
         return result
 
-    async def _direct(self) -> TaskResult:
+    async def _accepted(self) -> TaskResult:
+        """The result for a valid task. Raises CandidateRejected."""
         drafted = await self._draft()
-        if drafted.task is None:
+        task = draft = drafted.task
+        if task is None or draft is None:
             raise CandidateRejected("draft unusable", "; ".join(drafted.problems))
-        return self._validated(drafted.task, drafted, [])
-
-    async def _by_loop(self) -> TaskResult:
-        drafted = await self._draft()
-        if drafted.task is None:
-            raise CandidateRejected("draft unusable", "; ".join(drafted.problems))
-        draft = drafted.task
-        loop = await self._run("loop", draft.q, self._customer)
-        _require_answer("loop", loop)
-        calls = tuple(ExpectedCall(name=item.tool, arguments=item.arguments) for item in loop.writes)
-        outputs = tuple(output for output in draft.ogt if is_answered(output, loop.session.answer.text))
-        task = RetailTask(q=draft.q, agt=calls, ogt=outputs)
-        self._require_complete(draft, task, loop)
-        result = self._validated(task, drafted, _differences(draft, task))
-        second_run = await self._run("again", task.q, lambda _: f"I have told you all I know. {task.q}")
-        check = self._check_solvable(task, second_run)
-        report = result["validation_report"]
-        report["checks"].append(check.model_dump(mode="json"))
-        if not check.ok:
-            raise CandidateRejected("not solvable", check.detail)
-        if self._options.include_metadata:
-            ids = [item.session.id for item in self._traces]
+        loop: RunTrace | None = None
+        if self._options.agentflow:
+            loop = await self._answered("loop", draft.q, self._customer)
+            outputs = tuple(output for output in draft.ogt if is_answered(output, loop.session.answer.text))
+            task = RetailTask(q=draft.q, agt=loop.writes, ogt=outputs)
+            self._require_complete(draft, task, loop)
+        report = self._validated(task)
+        if loop:
+            second_run = await self._run("again", task.q, lambda _: f"I have told you all I know. {task.q}")
+            problems = self._unsolved(task, second_run)
+            if problems:
+                raise CandidateRejected("not solvable", "; ".join(problems))
+            report = report.with_check("solvable", problems)
+        result: TaskResult = {
+            "success": True,
+            "task": task.model_dump(mode="json"),
+            "validation_report": report.as_json(),
+            "corrections_applied": {"corrections": drafted.as_json(), "differences": _differences(draft, task)},
+            "spent": {},
+        }
+        if loop and self._options.include_metadata:
+            ids = [trace.session_id for trace in self._traces]
             result["agentflow_metadata"] = loop.metadata() | {"session_ids": ids}
         return result
 
     async def _draft(self) -> Corrected:
         brief = Knowledge(name="brief", text=json.dumps(self._brief.as_json(), ensure_ascii=False))
         rules = Knowledge(name="rules", text="\n".join(RULES))
-        drafted = await self._run("draft", REQUEST, None, brief, rules)
-        _require_answer("draft", drafted)
-        draft = parse_text(drafted.session.answer.text, dict)
+        text = (await self._answered("draft", REQUEST, None, brief, rules)).session.answer.text
+        draft = parse_text(text, dict)
         if draft is UNREADABLE:
-            raise CandidateRejected(
-                "draft unusable", f"the draft is no JSON object: {drafted.session.answer.text[:200]}"
-            )
+            raise CandidateRejected("draft unusable", f"the draft is no JSON object: {text[:200]}")
         if isinstance(draft, dict):
             draft.pop("reasoning", None)  # not part of the task
         return correct(draft, self._shop)
 
-    def _validated(self, task: RetailTask, drafted: Corrected, differences: list[dict[str, JsonValue]]) -> TaskResult:
-        """The result for a valid task. Raises CandidateRejected."""
+    def _validated(self, task: RetailTask) -> TaskReport:
+        """The report of a valid task. Raises CandidateRejected."""
         if not task.agt and not task.ogt:
             raise CandidateRejected("nothing to do", "neither is anything changed nor is anything to be answered")
         report = validate(task, self._shop)
         if not report.valid:
             detail = "; ".join(f"{check.name}: {check.detail}" for check in report.wrong)
             raise CandidateRejected(f"invalid: {', '.join(check.name for check in report.wrong)}", detail)
-        return {
-            "success": True,
-            "task": task.model_dump(mode="json"),
-            "validation_report": report.as_json(),
-            "corrections_applied": {"corrections": drafted.as_json(), "differences": differences},
-            "spent": {},
-        }
+        return report
 
     def _require_complete(self, draft: RetailTask, task: RetailTask, loop: RunTrace) -> None:
         """Raises CandidateRejected if the loop left out a feasible part: the expected end state would be unknown."""
+        answer = loop.session.answer.text[:500]
         if not loop.is_complete:
-            raise CandidateRejected(
-                "loop ran out of turns", f"the loop used up its turns: {loop.session.answer.text[:500]}"
-            )
+            raise CandidateRejected("loop ran out of turns", f"the loop used up its turns: {answer}")
         if not validate(draft, self._shop).valid:
             return
         touched = {_subject(call) for call in task.agt}
         missing = [call.name for call in draft.agt if call.name in WRITES and _subject(call) not in touched]
         missing += [f"to tell {output!r}" for output in draft.ogt if output not in task.ogt]
         if missing:
-            raise CandidateRejected(
-                "loop left it undone", f"{', '.join(missing)}; it said: {loop.session.answer.text[:500]}"
-            )
+            raise CandidateRejected("loop left it undone", f"{', '.join(missing)}; it said: {answer}")
 
-    def _check_solvable(self, task: RetailTask, second_run: RunTrace) -> TaskCheck:
-        """Whether the independent run, which had only the instruction, reached the same data and answers."""
+    def _unsolved(self, task: RetailTask, second_run: RunTrace) -> list[str]:
+        """How the data and answers of the independent run, which had only the instruction, differ from the task's."""
         if not second_run.is_answered:
-            return TaskCheck(name="solvable", ok=False, detail=f"the independent run {second_run.end_description}")
-        calls = [ExpectedCall(name=item.tool, arguments=item.arguments) for item in second_run.writes]
-        problems = []
+            return [f"the independent run {second_run.end_description}"]
+        calls, answer = second_run.writes, second_run.session.answer.text
+        problems = [f"it did not tell {output!r}" for output in task.ogt if not is_answered(output, answer)]
         if self._shop.after(calls) != self._shop.after(task.agt):
             call_names = ", ".join(call.name for call in calls) or "nothing"
-            problems.append(f"the independent run left other data: it did {call_names}")
-        problems += [
-            f"it did not tell {item!r}" for item in task.ogt if not is_answered(item, second_run.session.answer.text)
-        ]
-        return TaskCheck(name="solvable", ok=not problems, detail="; ".join(problems))
+            problems.insert(0, f"the independent run left other data: it did {call_names}")
+        return problems
 
     def _customer(self, _: str) -> str:
         """The customer's answer to any question: who they are, and what they want."""
@@ -180,6 +157,16 @@ class TaskCandidate:
             f"I am {name['first_name']} {name['last_name']}, e-mail {user['email']}, zip code {address['zip']}. "
             f"I want: {intents}."
         )
+
+    async def _answered(
+        self, stage: str, request: str, reply: Callable[[str], str] | None, *knowledge: Knowledge
+    ) -> RunTrace:
+        """The run of one session that ends with an answer. Raises CandidateRejected."""
+        trace = await self._run(stage, request, reply, *knowledge)
+        if not trace.is_answered:
+            end = trace.end_description
+            raise CandidateRejected(f"{stage} {end.split(':')[0]}", f"the {stage} {end}")
+        return trace
 
     async def _run(
         self, stage: str, request: str, reply: Callable[[str], str] | None, *knowledge: Knowledge
@@ -193,13 +180,13 @@ class TaskCandidate:
             request, workflow="agentflow", settings=settings, knowledge=knowledge, id=name
         )
         try:
-            async with asyncio.timeout(self._options.timeout):
+            async with asyncio.timeout(SESSION_TIMEOUT):
                 trace = await self._run_to_rest(session, reply)
         except TimeoutError:
             trace = await _trace_session(session)
         self._traces.append(trace)
         if not trace.is_answered and trace.session.phase not in ("resting", "failed"):
-            await session.stop(_REASON)  # no user will answer
+            await session.stop("Ended by the task generator.")  # no user will answer
         return trace
 
     async def _run_to_rest(self, session: RemoteSession, reply: Callable[[str], str] | None) -> RunTrace:
@@ -214,14 +201,6 @@ class TaskCandidate:
                 type="answer", id=f"{session.id}-{count}", content=content, question_id=screen.question.question_id
             )
 
-    def _spent(self) -> dict[str, Any]:
-        return {
-            "seconds": round(sum(item.seconds for item in self._traces), 3),
-            "model_calls": sum(item.model_calls for item in self._traces),
-            "tokens": sum(item.tokens for item in self._traces),
-            "session_ids": [item.session.id for item in self._traces],
-        }
-
 
 def _subject(call: ExpectedCall) -> tuple[str, JsonValue]:
     """The tool and the order or customer that a call concerns, without details."""
@@ -229,28 +208,15 @@ def _subject(call: ExpectedCall) -> tuple[str, JsonValue]:
 
 
 async def _trace_session(session: RemoteSession) -> RunTrace:
-    return run_trace(session.id, await session.journal())
-
-
-def _require_answer(stage: str, trace: RunTrace) -> None:
-    if not trace.is_answered:
-        raise CandidateRejected(
-            f"{stage} {trace.end_description.split(':')[0]}", f"the {stage} {trace.end_description}"
-        )
+    return RunTrace(session.id, await session.journal())
 
 
 def _differences(draft: RetailTask, task: RetailTask) -> list[dict[str, JsonValue]]:
     """Where the loop deviated from the draft."""
-    differences: list[dict[str, JsonValue]] = []
-    drafted = [call.model_dump(mode="json") for call in draft.agt]
-    done = [call.model_dump(mode="json") for call in task.agt]
-    for call in [call for call in drafted if call not in done]:
-        why = "drafted, and not done by the loop"
-        differences.append({"field": "agt", "before": call, "after": None, "why": why})
-    for call in [call for call in done if call not in drafted]:
-        differences.append({"field": "agt", "before": None, "after": call, "why": "done by the loop, and not drafted"})
-    for output in [output for output in draft.ogt if output not in task.ogt]:
-        differences.append(
-            {"field": "ogt", "before": output, "after": None, "why": "drafted, and not in the loop's answer"}
-        )
-    return differences
+    drafted, done = [[call.model_dump(mode="json") for call in calls] for calls in (draft.agt, task.agt)]
+    changes: list[tuple[str, JsonValue, JsonValue, str]] = [
+        *(("agt", call, None, "drafted, and not done by the loop") for call in drafted if call not in done),
+        *(("agt", None, call, "done by the loop, and not drafted") for call in done if call not in drafted),
+        *(("ogt", text, None, "drafted, and not in the loop's answer") for text in draft.ogt if text not in task.ogt),
+    ]
+    return [{"field": part, "before": before, "after": after, "why": why} for part, before, after, why in changes]

@@ -38,7 +38,7 @@ def tasks(context: typer.Context) -> None:
     if not sys.stdin.isatty():
         print(context.get_help())
         raise typer.Exit(2)
-    from cli.tasks.interactive import generate_interactively
+    from cli.tasks.generate import generate_interactively
 
     run_with_settings("tasks", generate_interactively)
 
@@ -61,19 +61,9 @@ def generate(
     from cli.tasks import generate as generation
 
     options = generation.GenerateOptions(
-        number=number,
-        loop=not direct,
-        user=user,
-        kinds=kinds,
-        max_turns=max_turns,
-        out=out,
-        concurrency=concurrency,
-        seed=seed,
-        metadata=not no_metadata,
+        number, not direct, user, kinds, max_turns, out, concurrency, seed, not no_metadata, data, url
     )
-    run_with_settings(
-        "tasks", lambda settings: generation.generate(generation.GenerateTarget(settings, url=url, data=data), options)
-    )
+    run_with_settings("tasks", lambda settings: generation.generate(settings, options))
 
 
 @app.command()
@@ -89,10 +79,10 @@ def compare(
     """Make a task from one brief twice, directly and by the loop, and compare them."""
     from cli.tasks import generate as generation
 
-    options = generation.GenerateOptions(user=user, kinds=kinds, max_turns=max_turns, out=out, seed=seed)
-    run_with_settings(
-        "tasks", lambda settings: generation.compare(generation.GenerateTarget(settings, url=url, data=data), options)
+    options = generation.GenerateOptions(
+        user=user, kinds=kinds, max_turns=max_turns, out=out, seed=seed, data=data, url=url
     )
+    run_with_settings("tasks", lambda settings: generation.compare(settings, options))
 
 
 @app.command()
@@ -109,11 +99,9 @@ def scenarios(
     from cli.tasks import generate as generation
 
     options = generation.GenerateOptions(
-        number=number, max_turns=max_turns, out=out, concurrency=concurrency, seed=seed
+        number, max_turns=max_turns, out=out, concurrency=concurrency, seed=seed, data=data, url=url
     )
-    run_with_settings(
-        "tasks", lambda settings: generation.scenarios(generation.GenerateTarget(settings, url=url, data=data), options)
-    )
+    run_with_settings("tasks", lambda settings: generation.scenarios(settings, options))
 
 
 @app.command()

@@ -21,35 +21,28 @@ def print_summary(
 ) -> None:
     """Print the statistics of a batch; `seconds` is its total duration."""
     if results:
-        comparison = measure_diversity(
-            [RetailTask.model_validate(result["task"]) for result in results], generator.shop
-        )
-        console.print(
-            _pairs(
-                "Diversity",
-                {
-                    "customers": comparison.users,
-                    "products": comparison.products,
-                    "kinds": _counts(comparison.kinds),
-                    "tools": _counts(comparison.tools),
-                    "tasks by calls": _counts(comparison.actions),
-                    "likeness of words": "-"
-                    if comparison.likeness is None
-                    else f"{comparison.likeness:.2f} (0 none, 1 the same)",
-                },
-            )
-        )
-        console.print(
-            _pairs(
-                "Price",
-                {
-                    "seconds altogether": f"{seconds:.1f}",
-                    "seconds a task": f"{_mean(results, 'seconds'):.1f} in its sessions",
-                    "model calls a task": f"{_mean(results, 'model_calls'):.1f}",
-                    "tokens a task": f"{_mean(results, 'tokens'):.0f}",
-                },
-            )
-        )
+        tasks = [RetailTask.model_validate(result["task"]) for result in results]
+        diversity = measure_diversity(tasks, generator.shop)
+        likeness = "-" if diversity.likeness is None else f"{diversity.likeness:.2f} (0 none, 1 the same)"
+        varied = {
+            "customers": diversity.users,
+            "products": diversity.products,
+            "kinds": _counts(diversity.kinds),
+            "tools": _counts(diversity.tools),
+            "tasks by calls": _counts(diversity.actions),
+            "likeness of words": likeness,
+        }
+        price = {
+            "seconds altogether": f"{seconds:.1f}",
+            "seconds a task": f"{_mean(results, 'seconds'):.1f} in its sessions",
+            "model calls a task": f"{_mean(results, 'model_calls'):.1f}",
+            "tokens a task": f"{_mean(results, 'tokens'):.0f}",
+        }
+        for title, rows in (("Diversity", varied), ("Price", price)):
+            table = Table(title=title, title_justify="left", show_header=False)
+            for name, value in rows.items():
+                table.add_row(name, str(value))
+            console.print(table)
     rejected = generator.rejections
     if rejected:
         table = Table("why", "candidates", "the first of them", title="Rejected", title_justify="left")
@@ -95,13 +88,6 @@ def print_comparison(console: Console, comparison: Mapping[str, Any]) -> None:
     for name, (direct, loop) in rows.items():
         table.add_row(name, direct, loop)
     console.print(table)
-
-
-def _pairs(title: str, rows: Mapping[str, object]) -> Table:
-    table = Table(title=title, title_justify="left", show_header=False)
-    for name, value in rows.items():
-        table.add_row(name, str(value))
-    return table
 
 
 def _counts(counts: Mapping[Any, int]) -> str:

@@ -1,11 +1,12 @@
 """A finished run of the agent loop, from its journal: turns, calls, verdicts, answer and cost."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from pydantic import JsonValue
-
+from packs.retail.tasks.replay import REFUSAL_PREFIXES
+from packs.retail.tasks.task import ExpectedCall
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec
 from shared.domain.evolve import fold
@@ -13,39 +14,23 @@ from shared.domain.memory import text_of
 from shared.domain.session import Session
 
 Planned = facts.TurnPlanned | facts.TurnRequested
-REFUSED = ("Error: ", "Unknown action ")
-
-
-@dataclass(frozen=True)
-class ExecutedCall:
-    """One executed call."""
-
-    tool: str
-    arguments: dict[str, JsonValue]
-    effect: str
-    ok: bool
-    result: str
 
 
 @dataclass(frozen=True)
 class RunTrace:
-    """`executed` is in order of the outcomes. `seconds` is from first to last event; `tokens` is the total."""
+    """The run of a session that is no fork, from all its events."""
 
-    session: Session
-    events: tuple[SessionEvent, ...]
-    executed: tuple[ExecutedCall, ...]
-    planned_count: int
-    seconds: float
-    model_calls: int
-    tokens: int
+    session_id: str
+    events: Sequence[SessionEvent]
+
+    @cached_property
+    def session(self) -> Session:
+        return fold(Session(id=self.session_id), self.events)
 
     @property
     def is_answered(self) -> bool:
-        return (
-            self.session.phase == "resting"
-            and self.session.rest_reason == "answered"
-            and bool(self.session.answer.text)
-        )
+        session = self.session
+        return session.phase == "resting" and session.rest_reason == "answered" and bool(session.answer.text)
 
     @property
     def is_complete(self) -> bool:
@@ -56,10 +41,16 @@ class RunTrace:
             for event in turns[-1:]
         )
 
+    @cached_property
+    def executed(self) -> tuple[tuple[ActionSpec, bool], ...]:
+        """The executed calls in order of their outcomes, and whether each succeeded."""
+        return tuple(self._executed())
+
     @property
-    def writes(self) -> tuple[ExecutedCall, ...]:
+    def writes(self) -> tuple[ExpectedCall, ...]:
         """The successful calls that changed data."""
-        return tuple(item for item in self.executed if item.effect != "read" and item.ok)
+        done = [spec for spec, ok in self.executed if ok and spec.effect != "read"]
+        return tuple(ExpectedCall(name=spec.tool, arguments=spec.arguments) for spec in done)
 
     @property
     def end_description(self) -> str:
@@ -77,7 +68,7 @@ class RunTrace:
         return {
             "turns": self.session.counts.turns,
             "sub_goals": [{"goal": item.goal, "status": item.status} for item in self.session.memory.sub_goals],
-            "planned_actions_count": self.planned_count,
+            "planned_actions_count": sum(len(event.actions) for event in self.events if isinstance(event, Planned)),
             "executed_actions_count": len(self.executed),
             "verifications": [
                 {
@@ -91,36 +82,27 @@ class RunTrace:
             ],
             "confidence": self.session.answer.confidence,
             "ended": self.end_description,
-            "session_id": self.session.id,
-            **self.price(),
+            "session_id": self.session_id,
+            **price([self]),
         }
 
-    def price(self) -> dict[str, Any]:
-        return {"seconds": round(self.seconds, 3), "model_calls": self.model_calls, "tokens": self.tokens}
+    def _executed(self) -> Iterator[tuple[ActionSpec, bool]]:
+        specs: dict[str, ActionSpec] = {}
+        for event in self.events:
+            if isinstance(event, Planned | facts.PlanApproved | facts.TurnChanged):
+                specs |= {spec.id: spec for spec in event.actions}
+            elif isinstance(event, facts.ActionsFinished):
+                for item in (item for item in event.outcomes if item.action_id in specs):
+                    is_refused = item.ok and text_of(item.result).startswith(REFUSAL_PREFIXES)
+                    yield specs[item.action_id], item.ok and not is_refused
 
 
-def run_trace(session_id: str, events: Sequence[SessionEvent]) -> RunTrace:
-    """The trace of a session, from its complete journal. The session must not be a fork."""
-    calls = [call for event in events for call in event.usage]
-    return RunTrace(
-        session=fold(Session(id=session_id), events),
-        events=tuple(events),
-        executed=tuple(_executed_calls(events)),
-        planned_count=sum(len(event.actions) for event in events if isinstance(event, Planned)),
-        seconds=(events[-1].at - events[0].at).total_seconds() if events else 0.0,
-        model_calls=len(calls),
-        tokens=sum(call.prompt_tokens + call.completion_tokens for call in calls),
-    )
-
-
-def _executed_calls(events: Iterable[SessionEvent]) -> Iterable[ExecutedCall]:
-    specs: dict[str, ActionSpec] = {}
-    for event in events:
-        if isinstance(event, Planned | facts.PlanApproved | facts.TurnChanged):
-            specs |= {spec.id: spec for spec in event.actions}
-        elif isinstance(event, facts.ActionsFinished):
-            for item in (item for item in event.outcomes if item.action_id in specs):
-                spec, text = specs[item.action_id], text_of(item.result) if item.ok else item.error
-                yield ExecutedCall(
-                    spec.tool, spec.arguments, spec.effect, item.ok and not text.startswith(REFUSED), text
-                )
+def price(traces: Sequence[RunTrace]) -> dict[str, Any]:
+    """What the runs cost together. `seconds` are from first to last event of each."""
+    seconds = [(trace.events[-1].at - trace.events[0].at).total_seconds() for trace in traces if trace.events]
+    usage = [call for trace in traces for event in trace.events for call in event.usage]
+    return {
+        "seconds": round(sum(seconds), 3),
+        "model_calls": len(usage),
+        "tokens": sum(call.prompt_tokens + call.completion_tokens for call in usage),
+    }

@@ -1,20 +1,21 @@
 """`parley tasks validate`, `correct` and `export`: files of tasks, without a running Parley."""
 
+import contextlib
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from cli.command import Declined
-from cli.tasks.batch import write_atomically
+from cli.tasks.batch import write_json
 from cli.text import print_visible, visible
 from cli.tools import initial_data
 from packs.retail.tasks import correct as correcting
 from packs.retail.tasks import export as exporting
-from packs.retail.tasks import task as tasks
 from packs.retail.tasks.replay import Shop
-from packs.retail.tasks.task import RetailTask
+from packs.retail.tasks.task import RetailTask, read_tasks
 from packs.retail.tasks.validate import TaskReport, parse
 from packs.retail.tasks.validate import validate_all as judge
 from shared.settings import Settings
@@ -46,8 +47,7 @@ async def validate(settings: Settings, file: Path, data: Path | None, *, as_json
 
 async def correct(settings: Settings, file: Path, out: Path, data: Path | None) -> int:
     """Write the corrected tasks to `out`; print corrections and rejections."""
-    shop = shop_of(settings, data)
-    raws = _read(file)
+    shop, raws = shop_of(settings, data), _read(file)
     corrected = [correcting.correct(raw, shop) for raw in raws]
     forms = [None if result.task is None else result.task.model_dump(mode="json") for result in corrected]
     reports = judge(forms, shop)  # rejected tasks are included, as duplicates of them count
@@ -62,9 +62,10 @@ async def correct(settings: Settings, file: Path, out: Path, data: Path | None) 
             continue
         _print_report(number, report)
         corrections = {"corrections": result.as_json()}
-        task = tasks.as_json(result.task)
+        task = result.task.model_dump(mode="json")
         results.append({"task": task, "validation_report": report.as_json(), "corrections_applied": corrections})
-    _write(out, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    with _writing(out):
+        write_json(out, results)
     count = sum(len(result.corrections) for result in corrected)
     print(f"{out}: {len(results)} of {len(raws)} tasks, {count} corrections.")
     return 0 if len(results) == len(raws) else 1
@@ -72,8 +73,7 @@ async def correct(settings: Settings, file: Path, out: Path, data: Path | None) 
 
 async def export(settings: Settings, file: Path, out: Path, data: Path | None, tau_bench: Path | None) -> int:
     """Write the valid tasks in the format of tau-bench; print what is left out."""
-    shop = shop_of(settings, data)
-    raws = _read(file)
+    shop, raws = shop_of(settings, data), _read(file)
     reports = judge(raws, shop)
     good: list[RetailTask] = []
     for number, (raw, report) in enumerate(zip(raws, reports, strict=True), 1):
@@ -82,30 +82,28 @@ async def export(settings: Settings, file: Path, out: Path, data: Path | None, t
             good.append(task)
         else:
             _print_report(number, report)
-    try:
+    with _writing(out):
         python, plain = exporting.write(good, shop, out)
-    except OSError as error:
-        raise Declined(f"{out} cannot be written: {error}") from error
     print(f"{python} and {plain}: {len(good)} of {len(raws)} tasks.")
     if tau_bench is not None:
         trial = exporting.try_in_tau_bench(python, tau_bench)
         if trial.problem:
             raise Declined(f"tau-bench did not load them: {trial.problem}")
         print(f"tau-bench made {trial.loaded} of {len(good)} into its own Task ({trial.how}).")
-        return 0 if trial.loaded == len(good) == len(raws) else 1
     return 0 if len(good) == len(raws) else 1
 
 
 def _read(file: Path) -> list[JsonValue]:
     try:
-        return tasks.read_tasks(file)
+        return read_tasks(file)
     except ValueError as error:
         raise Declined(str(error)) from error
 
 
-def _write(path: Path, text: str) -> None:
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
     try:
-        write_atomically(path, text)
+        yield
     except OSError as error:
         raise Declined(f"{path} cannot be written: {error}") from error
 

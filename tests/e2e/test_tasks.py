@@ -157,7 +157,7 @@ async def test_questions_are_answered_a_limited_number_of_times(running: Running
         answered = await candidate._run("loop", words, candidate._customer)
         assert answered.is_answered
         assert len(answered.session.words.dialogue) == 1
-        assert [call.tool for call in answered.writes] == ["cancel_pending_order"]
+        assert [call.name for call in answered.writes] == ["cancel_pending_order"]
         unanswered = await candidate._run("again", words, lambda _: "I do not say.")
         assert unanswered.writes == ()
         assert 0 < len(unanswered.session.words.dialogue) <= MAX_QUESTIONS

@@ -10,7 +10,7 @@ import pytest
 
 from cli.tasks.batch import Batch
 from cli.tasks.candidate import TaskResult
-from cli.tasks.run_trace import run_trace
+from cli.tasks.run_trace import RunTrace
 from parley.client import Parley
 from parley.client.errors import NotAllowed, ParleyUnavailable, RequestRefused
 from parley.events import SessionEvent, facts
@@ -74,7 +74,7 @@ async def test_a_rejected_candidate_is_replaced_and_counted() -> None:
 
     batch = Batch(3, SETTINGS, None)
     assert texts(await batch.run(make, attempts=3, concurrency=2)) == ["0.2", "1.0"]
-    assert batch.rejections == {"not solvable": 5}
+    assert batch.state.rejections == {"not solvable": 5}
 
 
 async def test_an_interrupted_batch_resumes(tmp_path: Path) -> None:
@@ -98,10 +98,10 @@ async def test_an_interrupted_batch_resumes(tmp_path: Path) -> None:
         return good(index, attempt)
 
     second = Batch(4, SETTINGS, state)
-    assert second.name == first.name
+    assert second.state.name == first.state.name
     assert texts(second.results) == ["0.0", "1.1"]
     assert texts(await second.run(succeeds, attempts=3, concurrency=1)) == ["0.0", "1.1", "2.0", "3.0"]
-    assert second.rejections == {"draft failed": 1}
+    assert second.state.rejections == {"draft failed": 1}
     assert calls[-2:] == [("second", 2, 0), ("second", 3, 0)]
     assert texts(await Batch(4, SETTINGS, state).run(succeeds, attempts=3, concurrency=1)) == [
         "0.0",
@@ -127,7 +127,7 @@ async def test_used_attempts_stay_used_after_resuming(tmp_path: Path) -> None:
         return bad("asked")
 
     assert await Batch(1, SETTINGS, state).run(rejected, attempts=3, concurrency=1) == []
-    assert Batch(1, SETTINGS, state).rejections == {"asked": 3}
+    assert Batch(1, SETTINGS, state).state.rejections == {"asked": 3}
 
 
 async def test_a_state_file_of_another_batch_is_refused(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ async def test_the_batchs_name_is_stored_before_any_candidate_is_made(tmp_path: 
     state = tmp_path / "state"
 
     async def make(index: int, attempt: int) -> TaskResult:
-        assert json.loads(state.read_text())["name"] == batch.name
+        assert json.loads(state.read_text())["name"] == batch.state.name
         return good(index, attempt)
 
     batch = Batch(1, SETTINGS, state)
@@ -181,7 +181,7 @@ def test_a_run_is_traced_from_its_journal() -> None:
     failing = ActionSpec(id="1.3", tool="cancel_pending_order", arguments={"order_id": "#W2"}, effect="write")
     fields: dict[str, Any] = {"model": "m", "role": "planner", "cached_tokens": 0, "cost": 0, "latency": 1}
     calls = [ModelCall(**fields, prompt_tokens=10, completion_tokens=n, attempt=1) for n in (1, 2, 3)]
-    trace = run_trace(
+    trace = RunTrace(
         "s",
         [
             event(facts.MessageReceived, 1, "user:ann", text="Cancel it", intent="request", workflow="agentflow"),
@@ -218,7 +218,7 @@ def test_a_run_is_traced_from_its_journal() -> None:
             event(facts.AnswerGiven, 9, "generator", text="Cancelled.", confidence=0.5, evidence=("1.2",)),
         ],
     )
-    assert [(call.tool, call.ok) for call in trace.executed] == [
+    assert [(spec.tool, ok) for spec, ok in trace.executed] == [
         ("cancel_pending_order", True),
         ("get_order_details", True),
         ("cancel_pending_order", False),
@@ -242,7 +242,7 @@ def test_a_trace_without_an_answer_describes_its_end() -> None:
     first = event(facts.MessageReceived, 1, "user:ann", text="Cancel it", intent="request", workflow="agentflow")
     asked = event(facts.QuestionAsked, 2, question_id="q", kind="request", text="Who are you?")
     failed = event(facts.SessionFailed, 2, phase="planning", reason="no reply")
-    assert run_trace("s", [first, asked]).end_description == "asked"
-    assert run_trace("s", [first, failed]).end_description == "failed: no reply"
-    assert run_trace("s", [first]).end_description == "planning"
-    assert not run_trace("s", [first]).is_answered
+    assert RunTrace("s", [first, asked]).end_description == "asked"
+    assert RunTrace("s", [first, failed]).end_description == "failed: no reply"
+    assert RunTrace("s", [first]).end_description == "planning"
+    assert not RunTrace("s", [first]).is_answered

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cli.tasks.candidate import CandidateOptions, CandidateRejected, TaskCandidate, _differences
-from cli.tasks.run_trace import RunTrace, run_trace
+from cli.tasks.run_trace import RunTrace
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.scenarios import ScenarioDeck
 from packs.retail.tasks.task import ExpectedCall, RetailTask
@@ -54,13 +54,12 @@ def run(calls: tuple[ExpectedCall, ...], answer: str = "Done.", *, verdict: str 
         add(facts.ActionsFinished, "executor", outcomes=outcomes)
         add(facts.TurnVerified, "verifier", turn=1, status="success", next_action=verdict)
     add(facts.AnswerGiven, "generator", text=answer, confidence=1)
-    return run_trace("s", events)
+    return RunTrace("s", events)
 
 
 def as_executed(trace: RunTrace) -> RetailTask:
     """The draft with the writes of the run as its expected calls."""
-    calls = tuple(ExpectedCall(name=item.tool, arguments=item.arguments) for item in trace.writes)
-    return DRAFT.model_copy(update={"agt": calls})
+    return DRAFT.model_copy(update={"agt": trace.writes})
 
 
 def test_a_run_with_all_expected_calls_is_complete() -> None:
@@ -107,11 +106,10 @@ def test_differences_between_the_draft_and_the_run_are_listed() -> None:
 
 def test_a_task_is_solvable_if_another_run_has_the_same_changes_and_answers() -> None:
     task = DRAFT.model_copy(update={"ogt": ("1,012.50",)})
-    check = candidate()._check_solvable
-    assert check(task, run(DRAFT.agt[::-1], "It is $1012.5.")).ok
-    without_answer = check(task, run(DRAFT.agt, "Done."))
-    assert (without_answer.ok, without_answer.detail) == (False, "it did not tell '1,012.50'")
-    one_call = check(task, run(DRAFT.agt[:1], "It is $1012.5."))
-    assert (one_call.ok, one_call.detail) == (False, f"the independent run left other data: it did {DRAFT.agt[0].name}")
-    no_calls = check(task, run((), "It is $1012.5."))
-    assert no_calls.detail == "the independent run left other data: it did nothing"
+    problems = candidate()._unsolved
+    assert problems(task, run(DRAFT.agt[::-1], "It is $1012.5.")) == []
+    assert problems(task, run(DRAFT.agt, "Done.")) == ["it did not tell '1,012.50'"]
+    one_call = problems(task, run(DRAFT.agt[:1], "It is $1012.5."))
+    assert one_call == [f"the independent run left other data: it did {DRAFT.agt[0].name}"]
+    no_calls = problems(task, run((), "It is $1012.5."))
+    assert no_calls == ["the independent run left other data: it did nothing"]
