@@ -6,7 +6,7 @@ that is resumed after a crash finds its sessions and continues them.
 
 import asyncio
 import json
-from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from pydantic import JsonValue
@@ -80,13 +80,13 @@ class TaskCandidate:
             raise CandidateRejected("draft unusable", "; ".join(drafted.problems))
         loop: RunTrace | None = None
         if self._options.agentflow:
-            loop = await self._answered("loop", draft.q, self._customer)
+            loop = await self._answered("loop", draft.q, self.introduction)
             outputs = tuple(output for output in draft.ogt if is_answered(output, loop.session.answer.text))
             task = RetailTask(q=draft.q, agt=loop.writes, ogt=outputs)
             self._require_complete(draft, task, loop)
         report = self._validated(task)
         if loop:
-            second_run = await self._run("again", task.q, lambda _: f"I have told you all I know. {task.q}")
+            second_run = await self._run("again", task.q, f"I have told you all I know. {task.q}")
             problems = self._unsolved(task, second_run)
             if problems:
                 raise CandidateRejected("not solvable", "; ".join(problems))
@@ -106,7 +106,7 @@ class TaskCandidate:
     async def _draft(self) -> Corrected:
         brief = Knowledge(name="brief", text=json.dumps(self._brief.as_json(), ensure_ascii=False))
         rules = Knowledge(name="rules", text="\n".join(RULES))
-        text = (await self._answered("draft", REQUEST, None, brief, rules)).session.answer.text
+        text = (await self._answered("draft", REQUEST, "", brief, rules)).session.answer.text
         draft = parse_text(text, dict)
         if draft is UNREADABLE:
             raise CandidateRejected("draft unusable", f"the draft is no JSON object: {text[:200]}")
@@ -148,7 +148,8 @@ class TaskCandidate:
             problems.insert(0, f"the independent run left other data: it did {call_names}")
         return problems
 
-    def _customer(self, _: str) -> str:
+    @property
+    def introduction(self) -> str:
         """The customer's answer to any question: who they are, and what they want."""
         user = self._brief.user
         name, address = user["name"], user["address"]
@@ -158,9 +159,7 @@ class TaskCandidate:
             f"I want: {intents}."
         )
 
-    async def _answered(
-        self, stage: str, request: str, reply: Callable[[str], str] | None, *knowledge: Knowledge
-    ) -> RunTrace:
+    async def _answered(self, stage: str, request: str, reply: str, *knowledge: Knowledge) -> RunTrace:
         """The run of one session that ends with an answer. Raises CandidateRejected."""
         trace = await self._run(stage, request, reply, *knowledge)
         if not trace.is_answered:
@@ -168,10 +167,8 @@ class TaskCandidate:
             raise CandidateRejected(f"{stage} {end.split(':')[0]}", f"the {stage} {end}")
         return trace
 
-    async def _run(
-        self, stage: str, request: str, reply: Callable[[str], str] | None, *knowledge: Knowledge
-    ) -> RunTrace:
-        """Run one session until it comes to rest, or time runs out."""
+    async def _run(self, stage: str, request: str, reply: str, *knowledge: Knowledge) -> RunTrace:
+        """Run one session until it comes to rest, or time runs out. `reply` answers its questions; "" leaves them."""
         settings = SessionSettings(
             world="own", approval="never", recall=False, max_turns=self._options.max_turns, task=stage == "draft"
         )
@@ -179,36 +176,29 @@ class TaskCandidate:
         session = await self._parley.start(
             request, workflow="agentflow", settings=settings, knowledge=knowledge, id=name
         )
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(SESSION_TIMEOUT):
-                trace = await self._run_to_rest(session, reply)
-        except TimeoutError:
-            trace = await _trace_session(session)
+                await _wait_for_rest(session, reply)
+        trace = RunTrace(session.id, await session.journal())
         self._traces.append(trace)
         if not trace.is_answered and trace.session.phase not in ("resting", "failed"):
             await session.stop("Ended by the task generator.")  # no user will answer
         return trace
 
-    async def _run_to_rest(self, session: RemoteSession, reply: Callable[[str], str] | None) -> RunTrace:
-        while True:
-            screen = await session.wait()
-            trace = await _trace_session(session)
-            count = sum(isinstance(event, facts.QuestionAsked) for event in trace.events)
-            if reply is None or screen.phase != "awaiting_input" or screen.question is None or count > MAX_QUESTIONS:
-                return trace
-            content = reply(screen.question.content)
-            await session.send(
-                type="answer", id=f"{session.id}-{count}", content=content, question_id=screen.question.question_id
-            )
+
+async def _wait_for_rest(session: RemoteSession, reply: str) -> None:
+    """Wait until the session comes to rest, or asks what is not answered."""
+    while (screen := await session.wait()).phase == "awaiting_input" and screen.question and reply:
+        number = sum(isinstance(event, facts.QuestionAsked) for event in await session.journal())
+        if number > MAX_QUESTIONS:
+            return
+        answer = {"id": f"{session.id}-{number}", "content": reply, "question_id": screen.question.question_id}
+        await session.send(type="answer", **answer)
 
 
 def _subject(call: ExpectedCall) -> tuple[str, JsonValue]:
     """The tool and the order or customer that a call concerns, without details."""
     return call.name, call.arguments.get("order_id", call.arguments.get("user_id"))
-
-
-async def _trace_session(session: RemoteSession) -> RunTrace:
-    return RunTrace(session.id, await session.journal())
 
 
 def _differences(draft: RetailTask, task: RetailTask) -> list[dict[str, JsonValue]]:

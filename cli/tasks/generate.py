@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import typer
 from rich.console import Console
@@ -18,7 +18,7 @@ from cli.tasks.batch import write_json
 from cli.tasks.candidate import TaskResult
 from cli.tasks.generator import TaskGenerator
 from cli.tasks.task_files import shop_of
-from packs.retail.tasks.scenarios import DEFAULT_KINDS, NoScenario, ScenarioKind
+from packs.retail.tasks.scenarios import DEFAULT_KINDS, NoScenario
 from parley.client import NotAllowed, Parley, ParleyError, ParleyUnavailable
 from shared.settings import Settings
 
@@ -131,9 +131,7 @@ async def _generator(settings: Settings, options: GenerateOptions) -> AsyncItera
         async with Parley(gateway.url, token=gateway.token, timeout=_FIRST_TIMEOUT) as parley:
             await parley.me()  # fails before anything is shown or written
         async with Parley(gateway.url, token=gateway.token) as parley:
-            yield TaskGenerator(
-                parley, shop.data, options.seed, kinds=cast("list[ScenarioKind]", kinds) or DEFAULT_KINDS
-            )
+            yield TaskGenerator(parley, shop.data, options.seed, kinds=kinds or DEFAULT_KINDS)
     except (ParleyUnavailable, NotAllowed) as error:
         advice = "Start it with `parley up`, or name another with --url; the same command continues where it stopped."
         raise Unreachable(f"{error}\n{advice}") from error

@@ -8,7 +8,7 @@ async with Parley(url, token=…) as parley:
 
 import secrets
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from cli.tasks.batch import Batch, Make, Progress, write_json
 from cli.tasks.candidate import CandidateOptions, TaskCandidate, TaskResult
 from packs.retail.data import Data, fingerprint
 from packs.retail.tasks.replay import Shop
-from packs.retail.tasks.scenarios import DEFAULT_KINDS, Scenario, ScenarioDeck, ScenarioKind
+from packs.retail.tasks.scenarios import DEFAULT_KINDS, Scenario, ScenarioDeck
 from packs.retail.tasks.task import EarlierTasks, RetailTask
 from parley.client.client import Parley
 from parley.client.errors import RequestRefused
@@ -31,9 +31,7 @@ class TaskGenerator:
     `rejections` counts rejected candidates by reason; `examples` has the error of the first of each.
     """
 
-    def __init__(
-        self, parley: Parley, data: Data, seed: int = 0, *, kinds: Sequence[ScenarioKind] = DEFAULT_KINDS
-    ) -> None:
+    def __init__(self, parley: Parley, data: Data, seed: int = 0, *, kinds: Sequence[str] = DEFAULT_KINDS) -> None:
         self._parley, self._seed, self._kinds = parley, seed, list(kinds)
         self.shop = Shop(data)
         self.rejections: Counter[str] = Counter()
@@ -77,7 +75,11 @@ class TaskGenerator:
         batch = Batch(num_tasks, parameters, state)
         for result in batch.results:
             self._is_repeated(result)
-        make = self._maker(batch, lambda index, attempt: deck[attempt * num_tasks + index], options)
+
+        async def make(index: int, attempt: int) -> TaskResult:
+            scenario = deck[attempt * num_tasks + index]
+            return await self._candidate(scenario, f"{batch.state.name}-{index}-{attempt}", options)
+
         return await self._run(batch, make, concurrency, progress_callback)
 
     async def compare(self, custom_user: str | None = None, *, max_turns: int = 5) -> dict[str, Any]:
@@ -114,7 +116,11 @@ class TaskGenerator:
         """A batch of one. The result of its last candidate, if none was accepted."""
         await self.check_world()
         batch = Batch(1, {})
-        await self._run(batch, self._maker(batch, lambda _, __: self._next(user_id), options))
+
+        async def make(_: int, attempt: int) -> TaskResult:
+            return await self._candidate(self._next(user_id), f"{batch.state.name}-{attempt}", options)
+
+        await self._run(batch, make)
         result: TaskResult = batch.state.done[0]
         return result
 
@@ -127,16 +133,12 @@ class TaskGenerator:
             self.rejections += batch.state.rejections
             self.examples = batch.state.examples | self.examples
 
-    def _maker(self, batch: Batch, scenario: Callable[[int, int], Scenario], options: CandidateOptions) -> Make:
-        async def make(index: int, attempt: int) -> TaskResult:
-            name = f"{batch.state.name}-{index}-{attempt}"
-            result = await TaskCandidate(self._parley, self.shop, scenario(index, attempt), name, options).result()
-            if result["success"] and self._is_repeated(result):
-                why = "a task before it has the same words, or the same calls"
-                return {"success": False, "error": why, "rejected": "duplicate", "spent": result["spent"]}
-            return result
-
-        return make
+    async def _candidate(self, scenario: Scenario, name: str, options: CandidateOptions) -> TaskResult:
+        result = await TaskCandidate(self._parley, self.shop, scenario, name, options).result()
+        if result["success"] and self._is_repeated(result):
+            why = "a task before it has the same words, or the same calls"
+            return {"success": False, "error": why, "rejected": "duplicate", "spent": result["spent"]}
+        return result
 
     def _deck(self, size: int, user_id: str | None) -> ScenarioDeck:
         return ScenarioDeck(self.shop.data, self._seed, kinds=self._kinds, size=size, user_id=user_id)

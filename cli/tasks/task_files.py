@@ -16,7 +16,7 @@ from packs.retail.tasks import correct as correcting
 from packs.retail.tasks import export as exporting
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.task import RetailTask, read_tasks
-from packs.retail.tasks.validate import TaskReport, parse
+from packs.retail.tasks.validate import TaskReport
 from packs.retail.tasks.validate import validate_all as judge
 from shared.settings import Settings
 
@@ -77,9 +77,8 @@ async def export(settings: Settings, file: Path, out: Path, data: Path | None, t
     reports = judge(raws, shop)
     good: list[RetailTask] = []
     for number, (raw, report) in enumerate(zip(raws, reports, strict=True), 1):
-        task = parse(raw)
-        if report.valid and isinstance(task, RetailTask):
-            good.append(task)
+        if report.valid:
+            good.append(RetailTask.model_validate(raw))
         else:
             _print_report(number, report)
     with _writing(out):

@@ -154,11 +154,11 @@ async def test_questions_are_answered_a_limited_number_of_times(running: Running
     words = f"Please cancel order {scenario.orders[0]['order_id']}, it is no longer needed."
     async with Parley(running.url) as parley:
         candidate = TaskCandidate(parley, SHOP, scenario, "asked", CandidateOptions())
-        answered = await candidate._run("loop", words, candidate._customer)
+        answered = await candidate._run("loop", words, candidate.introduction)
         assert answered.is_answered
         assert len(answered.session.words.dialogue) == 1
         assert [call.name for call in answered.writes] == ["cancel_pending_order"]
-        unanswered = await candidate._run("again", words, lambda _: "I do not say.")
+        unanswered = await candidate._run("again", words, "I do not say.")
         assert unanswered.writes == ()
         assert 0 < len(unanswered.session.words.dialogue) <= MAX_QUESTIONS
         assert (await parley.session(unanswered.session.id).snapshot()).phase == "resting"

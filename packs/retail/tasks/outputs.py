@@ -22,18 +22,14 @@ def unsupported(outputs: Iterable[str], calls: Sequence[CompletedCall]) -> tuple
     """The outputs that are neither in the results of the calls nor computable from them."""
     results = normalize("\n".join(call.result for call in calls))
     literal_numbers = {float(number_text) for number_text in _TOKEN.findall(results)}
-    derived_numbers: list[float] = []
-    result = []
-    for output in outputs:
+
+    def is_supported(output: str) -> bool:
         number = number_of(output)
         if number is None:
-            is_supported = bool(output.strip()) and normalize(output) in results
-        elif not (is_supported := number in literal_numbers):
-            derived_numbers = derived_numbers or list(_derived_numbers(calls))
-            is_supported = any(abs(number - figure) < 0.006 for figure in derived_numbers)
-        if not is_supported:
-            result.append(output)
-    return tuple(result)
+            return bool(output.strip()) and normalize(output) in results
+        return number in literal_numbers or any(abs(number - figure) < 0.006 for figure in _derived_numbers(calls))
+
+    return tuple(output for output in outputs if not is_supported(output))
 
 
 def number_of(output: str) -> float | None:
@@ -47,9 +43,7 @@ def is_answered(output: str, answer: str) -> bool:
     if normalize(output) in normalize(answer):
         return True
     number = number_of(output)
-    if number is None:
-        return False
-    return any(number_of(number_text) == number for number_text in _NUMBER.findall(answer))
+    return number is not None and any(number_of(text) == number for text in _NUMBER.findall(answer))
 
 
 def _derived_numbers(calls: Sequence[CompletedCall]) -> Iterator[float]:

@@ -7,25 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Literal, get_args
+from typing import Any
 
 from packs.retail.data import Data, Document
 from packs.retail.tasks.intents import INTENTS, Customer, Intent
 
-ScenarioKind = Literal[
-    "cancel",
-    "return",
-    "exchange",
-    "modify_items",
-    "modify_payment",
-    "modify_address",
-    "change_profile_address",
-    "lookup",
-    "several",
-]
-KINDS: tuple[ScenarioKind, ...] = get_args(ScenarioKind)
+KINDS = (*INTENTS, "several")
 _SEVERAL_COUNT = (2, 4)  # intents of the kind "several", minimum and maximum
-DEFAULT_KINDS: tuple[ScenarioKind, ...] = (*KINDS, "several", "several")  # unless kinds are given
+DEFAULT_KINDS = (*KINDS, "several", "several")  # unless kinds are given
 
 
 class NoScenario(Exception):
@@ -40,7 +29,7 @@ class Scenario:
     user: Document
     orders: tuple[Document, ...]
     products: tuple[Document, ...]
-    kind: ScenarioKind
+    kind: str
     intents: tuple[Intent, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -66,7 +55,7 @@ class ScenarioDeck:
         data: Data,
         seed: int,
         *,
-        kinds: Sequence[ScenarioKind] = DEFAULT_KINDS,
+        kinds: Sequence[str] = DEFAULT_KINDS,
         size: int = 1,
         user_id: str | None = None,
     ) -> None:
@@ -101,7 +90,7 @@ class ScenarioDeck:
         whom = self._users[0] if len(self._users) == 1 else "any customer"
         raise NoScenario(f"Nothing of the kinds {', '.join(self._kinds)} can be wanted by {whom}.")
 
-    def _intents(self, user_id: str, kind: ScenarioKind, place: int) -> tuple[Intent, ...]:
+    def _intents(self, user_id: str, kind: str, place: int) -> tuple[Intent, ...]:
         customer = Customer(self._data, user_id, self._random, self._used_products)
         if kind != "several":
             intent = self._rarest(customer, INTENTS[kind])
@@ -120,7 +109,7 @@ class ScenarioDeck:
         """The intent that was used least often so far."""
         return min(make(customer), key=lambda intent: self._used_intents[intent.about], default=None)
 
-    def _scenario(self, user_id: str, kind: ScenarioKind, intents: tuple[Intent, ...]) -> Scenario:
+    def _scenario(self, user_id: str, kind: str, intents: tuple[Intent, ...]) -> Scenario:
         data = self._data
         order_ids = dict.fromkeys(intent.order_id for intent in intents if intent.order_id)
         product_ids = dict.fromkeys(product for intent in intents for product in intent.products)
