@@ -87,11 +87,11 @@ class TaskGenerator:
         await self.check_world()
         brief, name = self._next(custom_user), secrets.token_hex(6)
 
-        async def made(suffix: str, options: CandidateOptions) -> TaskResult:
+        async def result_of(suffix: str, options: CandidateOptions) -> TaskResult:
             return await TaskCandidate(self._parley, self.shop, brief, f"{name}-{suffix}", options).result()
 
-        direct = await made("d", CandidateOptions(agentflow=False))
-        by_loop = await made("l", CandidateOptions(max_turns=max_turns))
+        direct = await result_of("d", CandidateOptions(agentflow=False))
+        by_loop = await result_of("l", CandidateOptions(max_turns=max_turns))
         return {"brief": brief.as_json()["scenario"], "user_id": brief.user_id, "direct": direct, "agentflow": by_loop}
 
     def save(self, tasks: Sequence[TaskResult], path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from cli.tasks.batch import Batch
 from cli.tasks.candidate import TaskResult
 from cli.tasks.run_trace import RunTrace
+from packs.retail.tasks.scenarios import NoScenario
 from parley.client import Parley
 from parley.client.errors import NotAllowed, ParleyUnavailable, RequestRefused
 from parley.events import SessionEvent, facts
@@ -139,6 +140,14 @@ async def test_a_state_file_of_another_batch_is_refused(tmp_path: Path) -> None:
         state.write_text(text)
         with pytest.raises(RequestRefused, match="cannot be read"):
             Batch(1, SETTINGS, state)
+
+
+async def test_a_batch_without_a_possible_scenario_fails_with_the_reason() -> None:
+    async def impossible(index: int, attempt: int) -> TaskResult:
+        raise NoScenario("Nothing can be wanted.")
+
+    with pytest.raises(NoScenario, match="Nothing can be wanted"):
+        await Batch(3, SETTINGS).run(impossible, attempts=2, concurrency=2)
 
 
 async def test_the_batchs_name_is_stored_before_any_candidate_is_made(tmp_path: Path) -> None:
