@@ -218,7 +218,7 @@ class World(ExitStack):
         try:
             if self.victim.poll() is not None or self._victim_state() != self._victim_before:
                 return False
-        except ProcessLookupError:  # it ended between the two checks
+        except (ProcessLookupError, PermissionError):  # it ended, or is ending, between the two checks
             return False
         with suppress(subprocess.TimeoutExpired):
             self.victim.communicate(b"\n", timeout=5)
