@@ -18,7 +18,6 @@ from openai.types.chat import ChatCompletionChunk
 
 from rehearsal.app import build
 from rehearsal.tests.flow_fixtures import PAGE
-from tests.support.patience import PATIENCE
 
 SYSTEM = "Role: planner\nTask: text_plan\nYou plan for Parley."
 USER = "<request>\nHelp me create a simple calculator\n</request>"
@@ -184,7 +183,7 @@ async def test_a_client_that_leaves_during_a_stream_is_recorded(http: httpx2.Asy
     async with http.stream("POST", "/v1/chat/completions", json=body) as response:
         await anext(response.aiter_lines())
         assert await outcomes(http) == ["running"]
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(150):
         while await outcomes(http) == ["running"]:
             pass  # the server notices the closed connection in its own time
     assert await outcomes(http) == ["cancelled"]
@@ -198,7 +197,7 @@ async def test_a_client_that_leaves_before_the_reply_is_recorded(
 ) -> None:
     with pytest.raises(httpx2.ReadTimeout):
         await http.post("/v1/chat/completions", json={"model": model, "messages": MESSAGES}, timeout=0.2)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(150):
         while await outcomes(http) == ["running"]:
             pass  # the server notices the closed connection in its own time
     assert await outcomes(http) == [outcome]
@@ -215,13 +214,13 @@ async def test_the_process_serves_and_ends_at_sigterm() -> None:
     )
     try:
         assert process.stderr
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(150):
             while b"running on" not in (line := await process.stderr.readline()):
                 assert line, "the server ended before it was ready"
         async with httpx2.AsyncClient() as client:
             assert (await client.get(f"http://127.0.0.1:{port}/healthz")).status_code == 200
         process.send_signal(signal.SIGTERM)
-        output, _ = await asyncio.wait_for(process.communicate(), PATIENCE)
+        output, _ = await asyncio.wait_for(process.communicate(), 150)
         assert output == b""
         assert process.returncode in (0, -signal.SIGTERM)
     finally:

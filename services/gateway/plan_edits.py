@@ -20,8 +20,8 @@ def edited_steps(
     `session` has the plan that is edited, if there is one. `allowed`: the tools that the plan may use; empty: all.
     Raises Invalid with every problem, by step.
     """
-    before, made = (known_steps(session), changes_made(session)) if session else ((), {})
-    checked_plan = check_plan(with_ids(edit.steps, before), tools, allowed=allowed, made=made)
+    before, earlier_changes = (known_steps(session), changes_made(session)) if session else ((), {})
+    checked_plan = check_plan(with_ids(edit.steps, before), tools, allowed=allowed, earlier_changes=earlier_changes)
     if checked_plan.problems:
         raise refusal(checked_plan.steps, checked_plan.problems)
     return edit.model_copy(update={"steps": checked_plan.steps, "checks": checked_plan.checks})

@@ -54,7 +54,7 @@ async def draft_steps(
             case StepsDraft() as draft:
                 known = {spec.name: spec for spec in page.tools}
                 steps = _steps(draft.steps, session, known)
-                checked_plan = check_plan(steps, known, allowed=allowed, made=changes_made(session))
+                checked_plan = check_plan(steps, known, allowed=allowed, earlier_changes=changes_made(session))
                 problems = (
                     *_invalid_ids(draft.steps),
                     *checked_plan.problems,

@@ -129,7 +129,7 @@ def _to_command(draft: Draft, session: Session, known: Mapping[str, ToolSpec]) -
         if not 0 < len(steps) <= MAX_STEPS:
             raise GeneratorFailed(f"It has {len(steps)} steps; 1 to {MAX_STEPS} are allowed.")
         steps = with_ids([_allowed_fields(step) for step in steps], known_steps(session))
-        checked_plan = check_plan(steps, known, allowed=session.settings.tools, made=changes_made(session))
+        checked_plan = check_plan(steps, known, allowed=session.settings.tools, earlier_changes=changes_made(session))
         fields = {"goal": draft.goal[:50_000], "notes": draft.notes[:10_000], "checks": checked_plan.checks}
         return c.DraftPlan(kind="execution", steps=checked_plan.steps, **fields), checked_plan.problems
     except (ValidationError, TypeError) as error:

@@ -38,14 +38,14 @@ class CheckedPlan(NamedTuple):
 
 
 def check_plan(
-    steps: Sequence[Step], tools: Tools, *, allowed: Collection[str] = (), made: Mapping[str, str] = NOTHING
+    steps: Sequence[Step], tools: Tools, *, allowed: Collection[str] = (), earlier_changes: Mapping[str, str] = NOTHING
 ) -> CheckedPlan:
     """The steps with their tools' effects and policies, and all findings.
 
-    `allowed`: the tools that the plan may use; empty: all. `made`: the changes that earlier versions made.
+    `allowed`: the tools that the plan may use; empty: all. `earlier_changes`: those that earlier versions made.
     """
     complete = tuple(_with_tools(step, tools) for step in steps)
-    results = tuple(findings(complete, tools, allowed, made))
+    results = tuple(findings(complete, tools, allowed, earlier_changes))
     return CheckedPlan(complete, tuple(finding.text for finding in results if finding.blocks), _checks(results))
 
 
@@ -73,7 +73,7 @@ def with_ids(steps: Sequence[Step], before: Sequence[Step] = ()) -> tuple[Step, 
 
 
 def findings(
-    steps: Sequence[Step], tools: Tools, allowed: Collection[str] = (), made: Mapping[str, str] = NOTHING
+    steps: Sequence[Step], tools: Tools, allowed: Collection[str] = (), earlier_changes: Mapping[str, str] = NOTHING
 ) -> Iterator[Finding]:
     yield from (Finding("steps", problem) for problem in plan_problems(steps))
     if len(steps) > MANY_STEPS:
@@ -88,7 +88,7 @@ def findings(
         yield Finding("references", about(names[id(step)], finding.text), finding.blocks)
     repeats = same_changes(steps)
     for step in steps:
-        said = made.get(change_key(step.tool, step.arguments, step.for_each), "")
+        said = earlier_changes.get(change_key(step.tool, step.arguments, step.for_each), "")
         if said and not said.startswith(f"{step.id} "):
             yield Finding("changes", f"{names[id(step)]}: {said}", blocks=False)
         elif earlier := repeats.get(step.id or ""):

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from tests.e2e.parley_process import ROOT
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 
 class CommandResult(NamedTuple):
@@ -58,7 +58,7 @@ class Cli:
 
 async def wait_for_exit(process: asyncio.subprocess.Process) -> CommandResult:
     """Waits for a started command; returns its exit code and all its output."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         out, err = await process.communicate()
     assert process.returncode is not None
     return CommandResult(process.returncode, out.decode(), err.decode())

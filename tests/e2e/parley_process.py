@@ -17,7 +17,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from cli.ports import free_port
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 ROOT = Path(__file__).parents[2]
 Json = dict[str, Any]
@@ -55,7 +55,7 @@ class RunningParley:
 
     async def wait_until_ready(self) -> None:
         """Waits until all services are ready."""
-        async with asyncio.timeout(PATIENCE), httpx2.AsyncClient() as http:
+        async with asyncio.timeout(WAIT_TIMEOUT), httpx2.AsyncClient() as http:
             while True:
                 with suppress(httpx2.HTTPError):
                     if (await http.get(f"{self.url}readyz")).status_code == 200:
@@ -85,7 +85,7 @@ def descendants(pid: int) -> list[int]:
 
 async def wait_until_dead(pids: list[int]) -> None:
     """Waits until none of these processes exists."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while any(Path(f"/proc/{pid}").exists() for pid in pids):  # noqa: ASYNC110, ASYNC240  other processes end them
             await asyncio.sleep(0.05)
 
@@ -122,7 +122,7 @@ async def running_parley(home: Path, **environment: str) -> AsyncIterator[Runnin
             stderr=log,
         )
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             url = await _page_url(process, home)
         rehearsal = re.search(r"the rehearsal model at (http://\S+)/v1", (home / "up.log").read_text())
         yield RunningParley(process, url, rehearsal[1] if rehearsal else "", home)
@@ -130,7 +130,7 @@ async def running_parley(home: Path, **environment: str) -> AsyncIterator[Runnin
         if process.returncode is None:
             children = descendants(process.pid)
             process.send_signal(signal.SIGINT)
-            await asyncio.wait_for(process.wait(), PATIENCE)
+            await asyncio.wait_for(process.wait(), WAIT_TIMEOUT)
             await wait_until_dead(children)
             assert not (home / "running.json").exists()
 
@@ -187,7 +187,7 @@ class Client:
 
     async def send(self, **message: Any) -> None:
         """Sends now, or as soon as there is a connection again."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while self._socket is None:
                 self._changed.clear()
                 await self._changed.wait()
@@ -201,7 +201,7 @@ class Client:
     def version(self) -> int:
         return max((event["version"] for event in self.events), default=0)
 
-    async def wait_for(self, type_: str, *, seconds: float = PATIENCE, **fields: Any) -> Json:
+    async def wait_for(self, type_: str, *, seconds: float = WAIT_TIMEOUT, **fields: Any) -> Json:
         """Waits for a message of this type (with these fields) after the one returned last."""
 
         def matches(message: Json) -> bool:
@@ -209,7 +209,7 @@ class Client:
 
         return await self._wait_for_first(matches, f"{type_} {fields}", seconds)
 
-    async def wait_for_event(self, kind: str, *, seconds: float = PATIENCE) -> Json:
+    async def wait_for_event(self, kind: str, *, seconds: float = WAIT_TIMEOUT) -> Json:
         def matches(message: Json) -> bool:
             return message["type"] == "event" and bool(message["event"]["type"] == kind)
 

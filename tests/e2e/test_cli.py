@@ -15,7 +15,7 @@ from tests.e2e.browser import Person
 from tests.e2e.cli_runner import Cli, wait_for_exit
 from tests.e2e.parley_process import Client, Json, RunningParley
 from tests.integration.test_mcp_parley import program, says
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 REQUEST = "Help me create a simple calculator"
 
@@ -31,7 +31,7 @@ async def sessions(running: RunningParley) -> list[Json]:
 
 async def until[T](fetch: Callable[[], Awaitable[T]], matches: Callable[[T], bool]) -> T:
     """Polls until the value matches. For changes without an event, such as a database row that is written later."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while True:
             if matches(value := await fetch()):
                 return value
@@ -84,13 +84,13 @@ async def tailed(cli: Cli, session_id: str) -> list[Json]:
     tail = await cli.start("tail", session_id, "--json")
     assert tail.stdout
     events: list[Json] = []
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         async for line in tail.stdout:
             events.append(json.loads(line))
             if events[-1]["type"] == "plan.drafted":
                 break
     tail.send_signal(signal.SIGINT)
-    await asyncio.wait_for(tail.communicate(), PATIENCE)
+    await asyncio.wait_for(tail.communicate(), WAIT_TIMEOUT)
     assert tail.returncode in (0, 130)
     return events
 

@@ -86,13 +86,13 @@ async def test_hebrew_runs_from_right_to_left(browser: Browser) -> None:
         assert await tab("composer").evaluate("(field) => getComputedStyle(field).unicodeBidi") == "plaintext"
 
 
-@pytest.mark.parametrize("kept", [True, False])
-async def test_parley_works_below_a_path(browser: Browser, tmp_path: Path, kept: bool) -> None:
+@pytest.mark.parametrize("prefix_stays", [True, False])
+async def test_parley_works_below_a_path(browser: Browser, tmp_path: Path, prefix_stays: bool) -> None:
     keys: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "alice=ka", "parley_secret": SECRET}
     async with (
         in_process(tmp_path, **keys) as parley,
         path_proxy(parley.url.removeprefix("http://"), "/tools/parley") as below,
-        Person(browser, f"{parley.url}/tools/parley" if kept else below) as person,
+        Person(browser, f"{parley.url}/tools/parley" if prefix_stays else below) as person,
     ):
         tab = await person.tab("/?token=ka")
         await tab.send("Hello below the path")
@@ -100,7 +100,7 @@ async def test_parley_works_below_a_path(browser: Browser, tmp_path: Path, kept:
         await tab.page.reload()
         await expect(tab.page.locator("main").get_by_text("Hello below the path").first).to_be_visible()
         await tab.click("new-session")
-        await expect(tab.page).to_have_url(f"{parley.url}/tools/parley/" if kept else f"{below}/")
+        await expect(tab.page).to_have_url(f"{parley.url}/tools/parley/" if prefix_stays else f"{below}/")
         await tab.page.go_back()
         await expect(tab.page.locator("main").get_by_text("Hello below the path").first).to_be_visible()
 

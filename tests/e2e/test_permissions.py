@@ -18,8 +18,8 @@ from shared.bus.connection import FORBIDDEN
 from shared.services import SERVICES
 from shared.settings import Settings
 from tests.e2e.parley_process import ROOT, RunningParley
-from tests.support.patience import PATIENCE
 from tests.support.store import STORE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 EMAIL = STORE["users"][ORDER["user_id"]]["email"]
@@ -145,7 +145,7 @@ async def test_a_permission_violation_ends_the_service_and_is_reported(running: 
     program = (sys.executable, "-m", "services.plan_store.app")
     environment |= {"PARLEY_HOME": str(running.home / "other")}
     process = await asyncio.create_subprocess_exec(*program, cwd=ROOT, env=environment, stderr=asyncio.subprocess.PIPE)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         _, output = await process.communicate()
     assert process.returncode == FORBIDDEN
     last: dict[str, Any] = json.loads(output.decode().splitlines()[-1])

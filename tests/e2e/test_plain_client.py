@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.parley_process import RunningParley
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 PROGRAM = Path(__file__).parent / "plain_client.mjs"
 ORDER = "My name is Tara Foster, zip 95837. Cancel order #W3833642, I no longer need it."
@@ -30,7 +30,7 @@ async def run_client(url: str, workflow: str) -> dict[str, Any]:
     command = ("node", "--experimental-websocket", str(PROGRAM), url, workflow, REQUESTS[workflow], settings)
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         out, err = await process.communicate()
     assert process.returncode == 0, err.decode()
     result: dict[str, Any] = json.loads(out)

@@ -14,8 +14,8 @@ from shared.log import SessionAtPosition, accept
 from shared.store import PlanStoreClient
 from shared.store_api import DEAD_LIST, HEALTH
 from tests.support.inbox import api
-from tests.support.patience import PATIENCE
 from tests.support.releases import SERVICES, Person, Releases, next_release, releases
+from tests.support.timeouts import WAIT_TIMEOUT
 
 # The worst order: services that write events of the new format first, the one that reads all of them last.
 WRITERS_FIRST = ("planner", "generator", "gateway", "verifier", "plan_store")
@@ -86,6 +86,6 @@ async def test_a_rolling_upgrade_loses_no_acknowledged_message(tmp_path: Path, m
         assert (await api(parley.bus, "STREAM.INFO.DEAD_LETTERS", {}))["state"]["messages"] == 0
         dead = await PlanStoreClient(parley.bus).ask(DEAD_LIST.name, limit=10, offset=0)
         assert (dead["dead_total"], dead["parked_total"]) == (0, 0)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while (await PlanStoreClient(parley.bus).ask(HEALTH.name))["waiting_for_upgrade"]:  # noqa: ASYNC110  no event shows it
                 await asyncio.sleep(0.5)

@@ -27,8 +27,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from cli.ports import free_port
 from shared.domain.session import SERVICE_OF
 from tests.e2e.parley_process import ROOT, RunningParley, running_parley
-from tests.support.patience import PATIENCE
 from tests.support.serving import serving
+from tests.support.timeouts import WAIT_TIMEOUT
 
 pytestmark = [pytest.mark.timeout(180), pytest.mark.long]
 PRINTS_SECRET = "import os, sys; print('starting with', os.environ['SHOP_TOKEN'], file=sys.stderr); sys.exit(1)"
@@ -185,7 +185,7 @@ async def _run_failing_sessions(running: RunningParley) -> list[str]:
         for number, workflow in enumerate(["conversation", "agentflow"] * 3 + ["flow"]):
             started = await http.post("/api/sessions", json={"request": f"Task {number}", "workflow": workflow})
             session = f"/api/sessions/{started.json()['session_id']}"
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(WAIT_TIMEOUT):
                 while (await http.get(session)).json()["phase"] in SERVICE_OF:  # noqa: ASYNC110  another process changes it
                     await asyncio.sleep(0.1)
             for path in ("", "/journal", "/export?format=json", "/export"):
@@ -197,7 +197,7 @@ async def _run_failing_sessions(running: RunningParley) -> list[str]:
 
 
 async def _ready(running: RunningParley) -> None:
-    async with asyncio.timeout(PATIENCE), httpx2.AsyncClient(base_url=running.url) as http:
+    async with asyncio.timeout(WAIT_TIMEOUT), httpx2.AsyncClient(base_url=running.url) as http:
         while (await http.get("/readyz")).status_code != 200:  # noqa: ASYNC110  a health endpoint is polled
             await asyncio.sleep(0.1)
 

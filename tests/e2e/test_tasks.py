@@ -19,8 +19,8 @@ from parley.client import Parley, ParleyUnavailable, RequestRefused
 from parley.events.values import SessionSettings
 from tests.e2e.cli_runner import Cli, wait_for_exit
 from tests.e2e.parley_process import RunningParley
-from tests.support.patience import PATIENCE
 from tests.support.store import STORE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 SHOP = Shop(STORE)
 OWN_WORLD = SessionSettings(world="own", recall=False)
@@ -36,7 +36,7 @@ def count_tasks(state: Path) -> int:
 
 
 async def wait_for_first_task(state: Path) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while True:
             if count_tasks(state):
                 return
@@ -236,7 +236,7 @@ async def test_events_arrive_once_and_in_order_although_the_gateway_is_killed(ru
         assert action.tool == "cancel_pending_order"
         await session.approve(action.action_id)
         view = await session.wait()
-        await asyncio.wait_for(following, PATIENCE)
+        await asyncio.wait_for(following, WAIT_TIMEOUT)
         assert view.answer
         assert versions == list(range(1, len(versions) + 1))
 

@@ -26,8 +26,8 @@ from shared.log import commit
 from shared.settings import Settings
 from shared.worker import WorkerApplication, WorkerOverrides
 from tests.support import stack
-from tests.support.patience import PATIENCE
 from tests.support.stack import Person, working
+from tests.support.timeouts import WAIT_TIMEOUT
 
 
 class ControlledTools:
@@ -107,7 +107,7 @@ async def test_a_stopped_read_runs_again_after_a_retry(
 ) -> None:
     replies = (turn(LOOK), turn(LOOK), NothingToDo(reason="Seen."), answer("It was seen."))
     async with open_session(settings, bus, session_id, *replies) as (ann, model):
-        await asyncio.wait_for(controlled.began.get(), PATIENCE)
+        await asyncio.wait_for(controlled.began.get(), WAIT_TIMEOUT)
         await ann.does(c.Stop())
         await ann.sees(lambda now: now.phase == "resting" and now.turn is not None and not _running(now))
         await ann.does(c.Retry())
@@ -127,7 +127,7 @@ async def test_a_write_running_at_a_stop_ends_and_is_not_repeated_after_a_retry(
         ann,
         model,
     ):
-        await asyncio.wait_for(controlled.began.get(), PATIENCE)
+        await asyncio.wait_for(controlled.began.get(), WAIT_TIMEOUT)
         await ann.does(c.Stop())
         await ann.phase("resting")
         controlled.go.set()
@@ -194,7 +194,7 @@ async def test_a_pause_delays_the_next_call_which_gets_the_feedback_of_the_pause
     replies = (turn(SEND, final=True), TurnVerdict(status="success", next_action="complete"))
     last_replies = (NothingToDo(reason="Sent, and heard."), answer("Sent, and heard."))
     async with open_session(settings, bus, session_id, *replies, *last_replies, approval="never") as (ann, model):
-        await asyncio.wait_for(controlled.began.get(), PATIENCE)
+        await asyncio.wait_for(controlled.began.get(), WAIT_TIMEOUT)
         await ann.does(c.Pause())
         await ann.does(c.Say(text="and tell me when"))
         controlled.go.set()

@@ -20,7 +20,7 @@ from shared.settings import Settings
 from tests.conftest import person
 from tests.support.inbox import Inbox, api, consuming, store, until_idle
 from tests.support.nats import kill9
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 # --- provisioning
 
@@ -70,7 +70,7 @@ async def test_the_feed_carries_exactly_the_stored_messages(bus: Bus, session_id
     with pytest.raises(VersionConflict):
         await bus.log.append(rejected, after=0, due="planner")
     _, second = await commit(bus.log, loaded, c.Say(text="two"), person())
-    stored = [await asyncio.wait_for(messages.get(), PATIENCE) for _ in range(2)]
+    stored = [await asyncio.wait_for(messages.get(), WAIT_TIMEOUT) for _ in range(2)]
     assert [subject for subject, _ in stored] == [
         f"feed.{session_id}.planner.message.received",
         f"feed.{session_id}.nobody.message.received",
@@ -118,7 +118,7 @@ async def test_heartbeats_prevent_the_redelivery_of_a_long_handlers_message(sett
     async with consuming(short_ack_wait, first):
         await first.until(1)
         async with consuming(short_ack_wait, other_replica):
-            await asyncio.wait_for(done.wait(), PATIENCE)
+            await asyncio.wait_for(done.wait(), WAIT_TIMEOUT)
             await until_idle(bus)
     assert len(first.got) == 1
     assert other_replica.got == []
@@ -236,7 +236,7 @@ async def test_a_deleted_durable_consumer_is_used_again_once_it_is_recreated(
         await store(bus, b"before")
         await inbox.until(1)
         await api(bus, "CONSUMER.DELETE.SESSIONS.planner", {})
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while "not_provisioned" not in caplog.text:  # noqa: ASYNC110  a log line sets no event
                 await asyncio.sleep(0.05)
         assert "consumer_gone" in caplog.text
@@ -331,7 +331,7 @@ async def test_a_request_without_responders_fails_at_once(bus: Bus, nats: NatsSe
     with pytest.raises(BusUnavailable, match="No service answers on nobody"):
         await bus.request("nobody", b"", timeout=600)  # longer than a test may take
     kill9(nats)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while bus.ready:  # noqa: ASYNC110  the bus has a callback for reconnects, none for disconnects
             await asyncio.sleep(0)
     with pytest.raises(BusUnavailable):

@@ -8,14 +8,14 @@ from cli.nats_server import NatsServer
 from shared.bus import Bus, BusUnavailable
 from shared.settings import Settings
 from tests.support.nats import kill9
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 UNANSWERED = "request_unanswered"
 
 
 async def log_lines(caplog: pytest.LogCaptureFixture, words: str) -> list[str]:
     """Wait until the log contains these words. Returns the lines about requests."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while words not in caplog.text:  # noqa: ASYNC110  a log line sets no event
             await asyncio.sleep(0.02)
     return [record.getMessage() for record in caplog.records if "request_" in record.getMessage()]
@@ -29,7 +29,7 @@ async def test_an_answer_after_the_loss_of_nats_is_logged(
 
     async def late(_: str, body: bytes) -> bytes:
         kill9(nats)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while bus.ready:  # noqa: ASYNC110  the bus has a callback for reconnects, none for disconnects
                 await asyncio.sleep(0.01)
         return body

@@ -6,7 +6,7 @@ from contextlib import suppress
 from cli.nats_server import NatsServer
 from shared.bus import Bus
 from tests.support.nats import frozen
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 
 async def test_a_cancelled_wait_for_a_slow_server_keeps_the_connection(nats: NatsServer, bus: Bus) -> None:
@@ -23,10 +23,10 @@ async def test_a_cancelled_wait_for_a_slow_server_keeps_the_connection(nats: Nat
         with suppress(TimeoutError):  # as when a client leaves while its session is being opened
             await asyncio.wait_for(bus.subscribe("some.thing", listen), 0.2)
         subscription = await bus.subscribe("another.thing", listen)  # returns after its own timeout
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         await bus.client.flush(timeout=10)  # the server answers the two subscriptions first
     await bus.publish("another.thing", b"")
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         await received.wait()
     assert bus.ready
     assert not lost.is_set()

@@ -12,8 +12,8 @@ from chaos.crashing_service import CRASH_EXIT_CODE
 from chaos.process import ServiceProcess
 from packs.retail.pack import result_of
 from packs.retail.store import Worlds
-from tests.support.patience import PATIENCE
 from tests.support.store import STORE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 pytest_plugins = ("tests.support.postgres",)
 
@@ -22,7 +22,7 @@ async def test_an_exit_at_a_crash_point_is_recorded_as_a_cut(tmp_path: Path) -> 
     command = (sys.executable, "-c", f"import os; os._exit({CRASH_EXIT_CODE})")
     process = ServiceProcess("planner-1", command, os.environ, tmp_path)
     await process.start()
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while not process.exits:  # noqa: ASYNC110  only the supervisor is notified
             await asyncio.sleep(0.02)
     await process.stop(kill_after=5)

@@ -7,7 +7,7 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 
 from chaos.postgres import PostgresProcess
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 BLOCKED_TIMEOUT = 0.3  # seconds in which a blocked statement gets no result
 
@@ -20,7 +20,7 @@ async def database() -> AsyncIterator[PostgresProcess]:
         yield server
 
 
-async def query(server: PostgresProcess, statement: str, *, seconds: float = PATIENCE) -> list[asyncpg.Record]:
+async def query(server: PostgresProcess, statement: str, *, seconds: float = WAIT_TIMEOUT) -> list[asyncpg.Record]:
     connection = await asyncpg.connect(server.url, timeout=seconds)
     try:
         rows: list[asyncpg.Record] = await connection.fetch(statement, timeout=seconds)

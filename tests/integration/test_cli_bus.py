@@ -25,7 +25,7 @@ from shared.store_api import DeadPage, DeadRecord, ParkedRecord, SessionPage, Se
 from shared.story import Story
 from shared.testing import InMemoryStore
 from tests.support.gateway import FakeStore
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 AT = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -191,7 +191,7 @@ class WatchedOutput(io.StringIO):
         return super().write(text)
 
     async def wait_for(self, text: str) -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while text not in self.getvalue():
                 self._changed.clear()
                 await self._changed.wait()

@@ -25,7 +25,7 @@ from shared.domain.session import Session
 from shared.environment import child_environment
 from shared.story import finish_action
 from tests.support.gateway import World, serving
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 ROOT = Path(__file__).parents[2]
 ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07)")
@@ -108,7 +108,7 @@ class Terminal(io.StringIO):
     async def shows(self, *words: str) -> None:
         """Wait until these texts have appeared on the screen, in this order."""
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(WAIT_TIMEOUT):
                 while not re.search(".*".join(map(re.escape, words)), self.text, re.DOTALL):
                     self._written.clear()
                     await self._written.wait()
@@ -142,7 +142,7 @@ async def sitting(
             running = asyncio.create_task(talk.run())
             try:
                 yield TerminalUser(keyboard, terminal, talk)
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(WAIT_TIMEOUT):
                     assert await running == 0
             finally:
                 running.cancel()
@@ -263,7 +263,7 @@ async def script(url: str, *words: str, stdin: str = "") -> tuple[int, str, str]
         cwd=ROOT,
         env=child_environment(),
     )
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         out, err = await program.communicate(stdin.encode())
     assert program.returncode is not None
     return program.returncode, out.decode(), err.decode()

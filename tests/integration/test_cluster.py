@@ -18,7 +18,7 @@ from shared.settings import Settings
 from tests.support.inbox import api, consuming
 from tests.support.lost_servers import LOSES_SERVERS
 from tests.support.lost_servers import sockets_collected as sockets_collected
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 pytestmark = [*LOSES_SERVERS, pytest.mark.long]
 MAX_INTERRUPTION = 15.0  # seconds that appends may be interrupted
@@ -72,7 +72,7 @@ async def test_a_service_reads_the_replica_count_from_the_stream_and_not_a_setti
 
 
 async def wait_for_three_replicas(bus: Bus, subject: str) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while True:  # the servers add one peer after the other, without a notification
             peers = (await api(bus, subject, {})).get("cluster", {}).get("replicas", [])
             if len(peers) == 2 and all(peer["current"] for peer in peers):
@@ -159,7 +159,7 @@ async def test_unguarded_appends_lose_no_event(cluster: Cluster, settings: Setti
         await race.wait_until_resumed(time.monotonic())
         tasks = [asyncio.create_task(publish_foreign_messages(f"s{number}")) for number in range(sessions)]
         overtaken: list[int] = []
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while len(overtaken) < 10:
                 await race.wait_until_resumed(time.monotonic())
                 steps = await race.replayed_messages()

@@ -22,8 +22,8 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient
 from shared.unavailable import DAMAGED
 from tests.support.inbox import until_idle
-from tests.support.patience import PATIENCE
 from tests.support.stories import Conversation
+from tests.support.timeouts import WAIT_TIMEOUT
 
 
 def overwrite_head(file: Path) -> None:
@@ -100,7 +100,7 @@ async def test_a_rebuild_keeps_a_damaged_file_and_plan_store_continues_with_the_
     service = PlanStore(settings)
     starting = asyncio.create_task(service.start())
     ready = ReadinessChecker(Core(bus, PlanStoreClient(bus, wait=1), DeferredLog(bus)))
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while (checks := await ready.checks())["plan_store"] != DAMAGED:  # noqa: ASYNC110  a health check is polled
             await asyncio.sleep(0.05)
         assert checks["upgrade"] == DAMAGED
@@ -125,7 +125,7 @@ async def test_an_empty_database_is_filled_from_the_log(
     file: Path, lose: Callable[[Path], None], settings: Settings, bus: Bus
 ) -> None:
     lose(file)
-    async with plan_store(settings), asyncio.timeout(PATIENCE):
+    async with plan_store(settings), asyncio.timeout(WAIT_TIMEOUT):
         while await listed(bus) != {"a", "b", "c"}:  # noqa: ASYNC110  a rebuild causes no event
             await asyncio.sleep(0.05)
         await Conversation(bus.log, "d").plan()

@@ -21,10 +21,10 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient
 from tests.conftest import person
 from tests.support.inbox import until_idle
-from tests.support.patience import PATIENCE
 from tests.support.rehearsal_server import rehearsal_server
 from tests.support.stack import Person, working
 from tests.support.store import STORE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 if TYPE_CHECKING:
     from tests.support.postgres import PostgresServer
@@ -34,7 +34,7 @@ CANCEL = next(scenario.content for scenario in scenarios() if scenario.name == "
 BUSY_MS = 100  # SQLite waits so long for another writer, instead of ten seconds
 
 
-async def wait_for_log(caplog: pytest.LogCaptureFixture, words: str, seconds: float = PATIENCE) -> None:
+async def wait_for_log(caplog: pytest.LogCaptureFixture, words: str, seconds: float = WAIT_TIMEOUT) -> None:
     """Wait until the service logs these words: a wait for a database causes no event."""
     async with asyncio.timeout(seconds):
         while words not in caplog.text:  # noqa: ASYNC110

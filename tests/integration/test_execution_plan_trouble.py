@@ -18,8 +18,8 @@ from shared.domain.plan_steps import task_status
 from shared.settings import Settings
 from tests.integration.test_execution_plan import CANCEL, LOOK, WHO, approve, open_session, order_status, plan
 from tests.integration.test_execution_plans_rest import serving_plans
-from tests.support.patience import PATIENCE
 from tests.support.plan_plugins import install_plugins
+from tests.support.timeouts import WAIT_TIMEOUT
 
 ROOT = Path(__file__).parents[2]
 
@@ -128,7 +128,7 @@ async def test_a_step_that_never_ends_can_be_stopped_and_retried(
     async with open_session(hangs, bus, session_id, plan(WHO, LOOK, CANCEL)) as (ann, _):
         await approve(ann)
         for attempt in (1, 2):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(WAIT_TIMEOUT):
                 await began.get()
             await ann.does(c.Stop())
             stopped = await ann.sees(lambda session: session.phase == "resting" and not running_actions(session))

@@ -23,8 +23,8 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient
 from tests.support.executors import executor
 from tests.support.gateway import gateway_settings, serving
-from tests.support.patience import PATIENCE
 from tests.support.stack import Person, working
+from tests.support.timeouts import WAIT_TIMEOUT
 
 WRITE = StepDraft(id="s1", tool="write_file", arguments={"name": "notes/tea.md", "text": "Green"}, text="Note the tea")
 NAME = "{{steps.s1.output.name}}"
@@ -132,7 +132,7 @@ async def test_a_text_is_appended_once_even_if_the_executor_is_killed(
         async with session_with_plan(settings, bus, session_id, append(1), append(2, "s1"), with_executor=False) as ann:
             await bus.subscribe(f"$O.ARTEFACTS.{stored_part}.>", stored)
             await approve(ann)
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(WAIT_TIMEOUT):
                 await written.wait()
             victim.kill()
             async with working(settings, ScriptedModel(), "executor"):

@@ -18,7 +18,7 @@ from services.gateway.app import build
 from services.gateway.rest.page import NONCE_PLACEHOLDER, SAFE_HEADERS
 from shared.domain import commands as c
 from tests.support.gateway import SECRET, TOKEN, World, client, serving
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 KEYS = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": SECRET}
 LOGIN = {"parley_auth": "token", "parley_token": TOKEN, "parley_secret": SECRET}
@@ -390,7 +390,7 @@ async def test_concurrent_readiness_requests_run_the_checks_once(monkeypatch: py
     monkeypatch.setattr(readiness, "RESULT_TTL", 3600)
     async with serving(world.app) as address, _http_client(address) as http:
         requests = [asyncio.create_task(http.get("/readyz")) for _ in range(20)]
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while not reads:  # noqa: ASYNC110  the log has no event for a read
                 await asyncio.sleep(0.01)
         go.set()

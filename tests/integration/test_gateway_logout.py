@@ -20,7 +20,7 @@ from shared.bus.provision import provision
 from shared.settings import Settings
 from shared.store import PlanStoreClient
 from tests.support.gateway import SECRET, World, client, gateway_settings, serving
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 KEYS: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": SECRET}
 
@@ -45,7 +45,7 @@ async def status(address: str, headers: dict[str, str]) -> int:
 
 
 async def until_status(expected: int, address: str, headers: dict[str, str]) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while await status(address, headers) != expected:  # noqa: ASYNC110  set by another task or process
             await asyncio.sleep(0.02)
 

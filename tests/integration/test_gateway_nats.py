@@ -25,8 +25,8 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient
 from tests.support.gateway import Client, client, serving
 from tests.support.nats import kill9
-from tests.support.patience import PATIENCE
 from tests.support.stories import CODE, Conversation
+from tests.support.timeouts import WAIT_TIMEOUT
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ async def addresses(settings: Settings, plan_store: PlanStore) -> AsyncIterator[
 
 async def _ready(address: str, status: int = 200) -> Any:
     """Wait until the readiness check responds with this status. Returns its checks."""
-    async with httpx2.AsyncClient(base_url=f"http://{address}") as http, asyncio.timeout(PATIENCE):
+    async with httpx2.AsyncClient(base_url=f"http://{address}") as http, asyncio.timeout(WAIT_TIMEOUT):
         while (await http.get("/readyz")).status_code != status:  # noqa: ASYNC110  a health endpoint is polled
             await asyncio.sleep(0.02)
         return (await http.get("/readyz")).json()
@@ -294,7 +294,7 @@ async def test_dead_letters_are_dismissed_over_rest(addresses: tuple[str, str], 
 
 async def _rows_once_projected(http: httpx2.AsyncClient, path: str, name: str) -> Any:
     """Poll the list until the projection has caught up and it has rows."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while not (rows := (await http.get(path)).json().get(name)):  # noqa: ASYNC110  a list over REST is polled
             await asyncio.sleep(0.05)
     return rows

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from tests.support.gateway import TOKEN, World, serving
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 MEDIA_TYPE = "application/problem+json"
 LOGGED_IN = {"Authorization": f"Bearer {TOKEN}"}
@@ -87,7 +87,7 @@ async def test_malformed_http_gets_a_problem(address: str) -> None:
     host, port = address.split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(b"GET / HTTP/1.1\r\nHost: h\r\n\x00: 1\r\n\r\n")
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         head, _, body = (await reader.read()).partition(b"\r\n\r\n")
     writer.close()
     assert f"content-type: {MEDIA_TYPE}".encode() in head.lower()

@@ -22,8 +22,8 @@ from services.gateway.rest import journal
 from services.gateway.rest.response_backpressure import ResponseBackpressure
 from shared.domain import commands as c
 from tests.support.gateway import SECRET, World, client, gateway_settings, serving
-from tests.support.patience import PATIENCE
 from tests.support.stories import STEPS
+from tests.support.timeouts import WAIT_TIMEOUT
 
 KEYS = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": SECRET}
 ALICE, BOB = ({"Authorization": f"Bearer {key}"} for key in ("ka", "kb"))
@@ -43,7 +43,7 @@ def quota_of(world: World, user: str = "local") -> Quota:
 
 async def until_idle(world: World) -> None:
     """Wait until no session of this user is at work."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while quota_of(world).working_sessions:  # noqa: ASYNC110  a quota sets no event
             await asyncio.sleep(0.01)
 
@@ -145,7 +145,7 @@ async def test_the_sdk_honours_retry_after(monkeypatch: pytest.MonkeyPatch) -> N
     async with serving(world.app) as address, Parley(f"http://{address}", timeout=0) as parley:
         first = await parley.start("A calculator")
         second = asyncio.create_task(parley.start("Another one"))
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while quota_of(world)._refused == 0:  # noqa: ASYNC110  polls until the first refusal
                 await asyncio.sleep(0.01)
         assert not second.done()
@@ -273,7 +273,7 @@ async def test_large_responses_count_until_they_are_read() -> None:
 
     first, second, third = Reader(), Reader(), Reader()
     pending = asyncio.create_task(first.ask())
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while not first.parts:  # noqa: ASYNC110  polls until the first part is sent
             await asyncio.sleep(0)
     second.reads.set()

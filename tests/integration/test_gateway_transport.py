@@ -22,7 +22,7 @@ from services.gateway.http_protocol import (
 from services.gateway.live import websocket_protocol
 from services.gateway.rest.page import SAFE_HEADERS
 from tests.support.gateway import SECRET, World, serving
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 KEYS = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": SECRET}
 POST = b"POST /api/sessions HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
@@ -61,7 +61,7 @@ class Connection:
 @asynccontextmanager
 async def connected(address: str) -> AsyncIterator[Connection]:
     host, port = address.split(":")
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         reader, writer = await asyncio.open_connection(host, int(port))
         try:
             yield Connection(reader, writer)

@@ -20,7 +20,7 @@ from shared.bus.provision import ProvisionError, check, provision
 from shared.bus.topology import FORMAT_KEY, LOG_FORMAT
 from shared.settings import Settings
 from tests.support.inbox import api, store
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 LATER = f"has format 99, and this release of Parley reads format {LOG_FORMAT}"
 
@@ -90,7 +90,7 @@ async def test_a_process_reports_another_format_and_exits(
         stdout=asyncio.subprocess.DEVNULL,
     )
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             _, stderr = await process.communicate()
     finally:
         if process.returncode is None:
@@ -121,6 +121,6 @@ async def test_a_process_that_starts_before_the_log_exists_waits_for_it(settings
         await bus.connect()
         assert not starting.done()
         await provision(fresh)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             await starting
         await bus.stop()

@@ -23,8 +23,8 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient
 from shared.story import finish_action
 from tests.support.gateway import client, gateway_settings, serving
-from tests.support.patience import PATIENCE
 from tests.support.stories import Conversation
+from tests.support.timeouts import WAIT_TIMEOUT
 
 DEFAULT, RESULTS = "1MB", 25
 
@@ -101,7 +101,7 @@ async def test_an_oversized_answer_is_an_immediate_error(bus: Bus) -> None:
     await bus.client.flush()
     half = b"x" * 512 * 1024
     assert await bus.request("twice", half) == half * 2
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         with pytest.raises(MessageTooLarge, match="The answer on twice has 1048578 bytes: the server's max_payload"):
             await bus.request("twice", half + b"x")
         with pytest.raises(MessageTooLarge, match="The request on twice"):
@@ -121,7 +121,7 @@ async def test_a_server_with_a_max_payload_below_an_event_is_refused(
     with pytest.raises(ProvisionError, match="set `max_payload: 4MB` in the configuration of nats-server"):
         await provision(settings)
     connecting = asyncio.create_task(Bus(settings, "test").connect())
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while "max_payload is 409600 bytes" not in caplog.text:  # noqa: ASYNC110  a log line sets no event
             await asyncio.sleep(0.02)
     assert not connecting.done()

@@ -14,7 +14,7 @@ import pytest
 from services.executor.mcp import McpOutcome, McpServerConfig, McpTools
 from services.executor.mcp.specs import build_offer
 from shared.plan_checks.argument_kinds import argument_kind
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 SERVER = str(Path(__file__).parents[1] / "support" / "mcp_hostile.py")
 BYTES = 4 * 1024 * 1024
@@ -27,7 +27,7 @@ async def connected(config: McpServerConfig) -> AsyncIterator[tuple[McpTools, as
     tools = McpTools([config], message_bytes=BYTES, changed=changed.set)
     await tools.start()
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while not tools.specs():
                 await changed.wait()
                 changed.clear()
@@ -42,7 +42,7 @@ def stdio(mode: str) -> McpServerConfig:
 
 async def call_tool(config: McpServerConfig) -> McpOutcome:
     """Call the tool once; the call must end well before its own timeout of a minute."""
-    async with connected(config) as (tools, _), asyncio.timeout(PATIENCE):
+    async with connected(config) as (tools, _), asyncio.timeout(WAIT_TIMEOUT):
         return await tools.call("evil.act", {})
 
 
@@ -56,7 +56,7 @@ async def call_tool(config: McpServerConfig) -> McpOutcome:
     ],
 )
 async def test_a_server_that_sends_too_much_or_nonsense_is_ended_and_reported(mode: str, reason: str) -> None:
-    async with connected(stdio(mode)) as (tools, changed), asyncio.timeout(PATIENCE):
+    async with connected(stdio(mode)) as (tools, changed), asyncio.timeout(WAIT_TIMEOUT):
         outcome = await tools.call("evil.act", {})
         assert (outcome.ok, outcome.unknown) == (False, True)
         assert reason in outcome.error
@@ -90,7 +90,7 @@ async def test_a_server_cannot_weaken_argument_kinds_and_unusable_result_schemas
 
 
 async def test_a_write_tool_that_later_claims_to_be_a_read_stays_a_write() -> None:
-    async with connected(stdio("changing")) as (tools, changed), asyncio.timeout(PATIENCE):
+    async with connected(stdio("changing")) as (tools, changed), asyncio.timeout(WAIT_TIMEOUT):
         before = tools.specs()
         assert (await tools.call("evil.act", {})).ok
         while not tools.troubles():

@@ -17,7 +17,7 @@ from services.executor.mcp import McpServerConfig, McpTools
 from services.executor.sources.mcp import McpSource
 from shared.plan_checks.steps import step_problems
 from tests.support.mcp_odd import HANDSHAKE, Script, over_http
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 SERVER = str(Path(__file__).parents[1] / "support" / "mcp_odd.py")
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -39,7 +39,7 @@ async def connected(script: Script, transport: str = "stdio") -> AsyncIterator[M
         tools = McpTools([config], changed=changed.set)
         await tools.start()
         stack.push_async_callback(tools.stop)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             await changed.wait()
         yield tools
 

@@ -18,7 +18,7 @@ import structlog
 
 from cli.ports import free_port, is_free
 from services.executor.mcp import McpOutcome, McpServerConfig, McpTools, results, server, transport
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 ROOT = Path(__file__).parents[2]
@@ -51,7 +51,7 @@ class McpTrial:
         self.tools = McpTools(config, changed=self._changed.set)
 
     async def until(self, condition: Callable[[McpTools], bool]) -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while not condition(self.tools):
                 self._changed.clear()
                 await self._changed.wait()
@@ -131,7 +131,7 @@ def pids(folder: Path) -> list[int]:
 
 async def wait_until_gone(pid: int) -> None:
     """Wait until there is no such process."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while Path(f"/proc/{pid}").exists():  # noqa: ASYNC110, ASYNC240  not a child of this process
             await asyncio.sleep(0.02)
 
@@ -249,12 +249,12 @@ async def test_the_client_reconnects_to_an_http_server_that_was_restarted(tmp_pa
             assert (dead.ok, dead.unknown) == (False, True)
         call_meanwhile = await trial.call("add", a=1, b=2)
         assert not call_meanwhile.ok
-        async with http_server(tmp_path, port, *old), asyncio.timeout(PATIENCE):
+        async with http_server(tmp_path, port, *old), asyncio.timeout(WAIT_TIMEOUT):
             while not (await trial.call("add", a=1, b=2)).ok:
                 await trial.until(lambda tools: bool(tools.troubles()))
                 await trial.ready()
         assert notes(tmp_path) == ["last"]
-        async with http_server(tmp_path, port, *old), asyncio.timeout(PATIENCE):
+        async with http_server(tmp_path, port, *old), asyncio.timeout(WAIT_TIMEOUT):
             await until_listening(port)
             while not (await trial.call("add", a=1, b=2)).ok:
                 await trial.ready()

@@ -30,9 +30,9 @@ from shared.telemetry import metrics
 from tests.conftest import person
 from tests.support.gateway import SECRET, TOKEN, World, client, serving
 from tests.support.inbox import PLANNER, Inbox, consuming, store, until_idle
-from tests.support.patience import PATIENCE
 from tests.support.rehearsal_server import rehearsal_server
 from tests.support.stack import Person, working
+from tests.support.timeouts import WAIT_TIMEOUT
 
 MAX_LABEL_VALUES = 15  # new values of one label, without the routes of the gateway
 SESSIONS = 20  # more than MAX_LABEL_VALUES, so that a label with session ids fails the test
@@ -242,7 +242,7 @@ async def _wait_for_metrics(settings: Settings, service: str, expected: str) -> 
     command = (sys.executable, "-m", f"services.{service}.app")
     process = await asyncio.create_subprocess_exec(*command, env=environment)
     try:
-        async with asyncio.timeout(PATIENCE), httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
+        async with asyncio.timeout(WAIT_TIMEOUT), httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
             while True:
                 with suppress(httpx2.HTTPError):
                     if expected in (text := (await http.get("/metrics")).text):

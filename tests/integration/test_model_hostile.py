@@ -15,7 +15,7 @@ from shared.llm import ModelError, ModelRequest
 from shared.llm.client import OpenAIModel
 from shared.llm.embeddings import Embeddings
 from shared.settings import Settings
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 KEY = "sk-very-secret-key"
 MESSAGE, RESPONSE = 256 * 1024, 1024 * 1024
@@ -99,7 +99,7 @@ SERVERS = {
 @pytest.mark.parametrize("name", SERVERS)
 async def test_endless_replies_are_ended(name: str) -> None:
     server, reason = SERVERS[name]
-    async with serving(server) as settings, asyncio.timeout(PATIENCE):
+    async with serving(server) as settings, asyncio.timeout(WAIT_TIMEOUT):
         model = OpenAIModel(settings, first_wait=0.01)
         with pytest.raises(ModelError) as caught:
             await model.ask(ModelRequest("planner", [{"role": "user", "content": "hi"}], Answer, on_call=ignore_call))
@@ -112,7 +112,7 @@ async def test_endless_replies_are_ended(name: str) -> None:
 
 async def test_endless_headers_are_ended() -> None:
     server = Server(b"HTTP/1.1 200 OK\r\n", b"x-more: " + b"y" * 8_000 + b"\r\n")
-    async with serving(server) as settings, asyncio.timeout(PATIENCE):
+    async with serving(server) as settings, asyncio.timeout(WAIT_TIMEOUT):
         model = OpenAIModel(settings, first_wait=0.01)
         with pytest.raises(ModelError, match="connection to the model broke"):
             await model.ask(ModelRequest("planner", [{"role": "user", "content": "hi"}], Answer, on_call=ignore_call))
@@ -142,7 +142,7 @@ async def test_thousands_of_events_at_once_do_not_block_the_loop() -> None:
             await asyncio.sleep(0)
             pauses.append(loop.time() - before)
 
-    async with serving(server) as settings, asyncio.timeout(PATIENCE):
+    async with serving(server) as settings, asyncio.timeout(WAIT_TIMEOUT):
         model = OpenAIModel(settings, first_wait=0.01)
         watching = asyncio.create_task(watch())
         with pytest.raises(ModelError):

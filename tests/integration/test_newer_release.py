@@ -30,8 +30,8 @@ from shared.worker import Drafts, Worker, WorkerDeps
 from tests.conftest import person
 from tests.support.gateway import World, client, serving
 from tests.support.newer_release import NEEDS, newer_message
-from tests.support.patience import PATIENCE
 from tests.support.stack import Person, working
+from tests.support.timeouts import WAIT_TIMEOUT
 
 PLAN = PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"])
 
@@ -171,7 +171,7 @@ async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
 async def wait_until_put_off(bus: Bus, position: int, times: int) -> None:
     """Wait until the executor has left this message to a newer one so many times."""
     strikes, reply = WatchdogStrikes(bus.client), f"$JS.ACK.SESSIONS.executor.1.{position}.1.1.1"
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while (strike := await strikes.newest(reply)) is None or strike.put_off < times:  # noqa: ASYNC110  there is no event for it
             await asyncio.sleep(0.05)
 
@@ -228,7 +228,7 @@ async def test_a_message_that_cannot_be_handled_is_terminated_after_max_deliver_
     await replica.start()
     try:
         await Person(bus, session_id).does(c.Say(text="A calculator"))
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             await terminated.wait()
     finally:
         await replica.stop()

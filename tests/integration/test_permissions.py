@@ -30,7 +30,7 @@ from shared.domain.session import Session
 from shared.log import MESSAGE_ID, SessionAtPosition, StoredMessage, accept, guard_headers, subject_of
 from shared.services import OPERATOR, SERVICES, WORKERS
 from shared.settings import Settings
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 ROOT = Path(__file__).parents[2]
 SESSION = "s1"
@@ -235,7 +235,7 @@ async def test_an_event_can_be_forged_with_a_direct_get(nats: NatsServer, settin
         request = json.dumps({"seq": position}).encode()
         reply = approval_subject(body, loaded)
         assert await connected.refused_publishes(f"{API}.DIRECT.GET.SESSIONS", body=request, reply=reply) == []
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while await accepted(bus, loaded) != ["plan.approved"]:
                 pass  # each read awaits a request
 

@@ -31,9 +31,9 @@ from tests.integration.test_execution_plan import (
 )
 from tests.integration.test_execution_plans_rest import serving_plans
 from tests.support.executors import executor
-from tests.support.patience import PATIENCE
 from tests.support.plan_plugins import install_plugins
 from tests.support.stack import Person, working
+from tests.support.timeouts import WAIT_TIMEOUT
 
 
 @pytest.fixture(autouse=True)
@@ -178,7 +178,7 @@ async def test_a_step_that_an_executor_began_when_its_process_was_killed_is_not_
             await ann.does(c.Say(text="Cancel my order", workflow="execution_plan"))
             await bus.subscribe("$O.ARTEFACTS.M.>", on_artefact)
             await approve(ann)
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(WAIT_TIMEOUT):
                 await started.get()
             victim.kill()
             with_executor = settings.model_copy(update=executors("hangs"))

@@ -31,9 +31,9 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient, StoreRefused, StoreUnavailable
 from tests.conftest import person
 from tests.support.nats import kill9
-from tests.support.patience import PATIENCE
 from tests.support.plan_store import rows
 from tests.support.stories import STEPS
+from tests.support.timeouts import WAIT_TIMEOUT
 
 if TYPE_CHECKING:
     from tests.support.postgres import PostgresServer
@@ -84,7 +84,7 @@ async def next_message(bus: Bus, subject: str) -> AsyncIterator[Callable[[], Awa
     subscription = await bus.subscribe(f"feed.{subject}", on_message)
 
     async def wait() -> bytes:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             return await messages.get()
 
     yield wait
@@ -93,7 +93,7 @@ async def next_message(bus: Bus, subject: str) -> AsyncIterator[Callable[[], Awa
 
 async def eventually[T](attempt: Callable[[], Awaitable[T]], good: Callable[[T], bool] = lambda _: True) -> T:
     """The first good answer of repeated attempts, for changes that no event announces."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while True:
             with suppress(StoreUnavailable, LogUnavailable):
                 answer = await attempt()
@@ -231,7 +231,7 @@ async def test_plan_store_continues_after_outages_of_postgresql_at_the_start_and
     with pytest.raises(StoreUnavailable):
         await short_wait_client.load(session_id)
     await asyncio.to_thread(server.start)
-    await asyncio.wait_for(starting, PATIENCE)
+    await asyncio.wait_for(starting, WAIT_TIMEOUT)
     try:
         first = await commit_all(bus, session_id, c.Say(text="Write a calculator"))
         assert await store.load(session_id) == first
@@ -270,7 +270,7 @@ async def process(
 
 async def wait_until_ready(child: asyncio.subprocess.Process) -> None:
     assert child.stderr
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         async for line in child.stderr:
             if json.loads(line)["event"] == "ready":
                 return
@@ -309,17 +309,17 @@ async def test_after_a_kill_and_restart_the_rows_match_the_log(
         assert await rows(database) == before
         await database.close()
         os.kill(second.pid, signal.SIGTERM)
-        assert await asyncio.wait_for(second.wait(), PATIENCE) == 0
+        assert await asyncio.wait_for(second.wait(), WAIT_TIMEOUT) == 0
 
 
 async def test_plan_store_can_be_stopped_while_it_waits_for_its_database(settings: Settings) -> None:
     unreachable = settings.model_copy(update={"database_url": "postgresql://parley@127.0.0.1:9/none"})
     async with process(unreachable) as child:
         assert child.stderr
-        line = json.loads(await asyncio.wait_for(child.stderr.readline(), PATIENCE))
+        line = json.loads(await asyncio.wait_for(child.stderr.readline(), WAIT_TIMEOUT))
         assert (line["event"], line["reason"]) == ("waiting", "DatabaseUnavailable")
         child.terminate()
-        assert await asyncio.wait_for(child.wait(), PATIENCE) == 0
+        assert await asyncio.wait_for(child.wait(), WAIT_TIMEOUT) == 0
 
 
 async def test_a_rebuild_on_the_wrong_server_changes_nothing(

@@ -18,8 +18,8 @@ from shared.domain.session import Session
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from tests.integration.test_waiting_plan import SERVICES, approved_plan, results, step
-from tests.support.patience import PATIENCE
 from tests.support.stack import Person, working
+from tests.support.timeouts import WAIT_TIMEOUT
 
 WITHOUT_EXECUTOR = tuple(service for service in SERVICES if service != "executor")
 
@@ -49,7 +49,7 @@ async def fire_poll_timer(bus: Bus, session: Session, looks: int) -> int:
     subscription = await bus.subscribe(f"timer.{session.id}.{WAKE}", on_timer)
     try:
         await bus.client.publish(f"timerfired.{session.id}.{WAKE}", timer.model_dump_json().encode())
-        return await asyncio.wait_for(rearmed, PATIENCE)
+        return await asyncio.wait_for(rearmed, WAIT_TIMEOUT)
     finally:
         await subscription.stop()
 

@@ -16,8 +16,8 @@ from services.planner.conversation_prompt import PlanDraft
 from shared.llm import Message, ModelFailed, ModelRequest, ModelUnreachable
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
-from tests.support.patience import PATIENCE
 from tests.support.serving import serving
+from tests.support.timeouts import WAIT_TIMEOUT
 
 
 class TextPlan(Reply):
@@ -194,7 +194,7 @@ async def test_a_cancelled_call_is_reported_and_its_connection_closed(
 ) -> None:
     client = make_client(openai_model="rehearsal?token_delay=0.05")
     task = asyncio.create_task(client.ask())
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         await client.partial_received.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -203,7 +203,7 @@ async def test_a_cancelled_call_is_reported_and_its_connection_closed(
     assert (call.outcome, call.estimated) == ("cancelled", True)
     assert call.prompt_tokens == -(-sum(len(message["content"]) for message in MESSAGES) // 4)
     assert call.completion_tokens > 0
-    async with httpx2.AsyncClient() as http, asyncio.timeout(PATIENCE):
+    async with httpx2.AsyncClient() as http, asyncio.timeout(WAIT_TIMEOUT):
         while (server_calls := (await http.get(f"{url}/calls")).json())[0]["outcome"] == "running":
             pass  # the server notices the closed connection after a while
     assert [entry["outcome"] for entry in server_calls] == ["cancelled"]
@@ -214,7 +214,7 @@ async def test_calls_wait_for_a_slot_and_a_cancelled_wait_makes_no_call(
 ) -> None:
     client = make_client(openai_model="rehearsal?token_delay=0.02", model_concurrency=1)
     first, second = asyncio.create_task(client.ask()), asyncio.create_task(client.ask())
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         await client.partial_received.wait()
     second.cancel()
     await first

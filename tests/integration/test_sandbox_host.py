@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.needs import needs_landlock
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 
 def descriptors() -> set[str]:
@@ -44,7 +44,7 @@ def scratch_root(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 async def until[Value](look: Callable[[], Value | None]) -> Value:
     """The first result of `look` that is not None, within 10 seconds; a sandboxed program sends no event."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while (result := look()) is None:  # noqa: ASYNC110 - another process has no event to wait for
             await asyncio.sleep(0.002)
     return result

@@ -15,7 +15,7 @@ from parley.protocol import client as m
 from parley.protocol import server as s
 from services.gateway.views.messages import snapshot
 from shared.domain import commands as c
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 from tests.unit.test_cli_chat_view import PLAN, ChatScenario, greeting
 
 Script = Callable[["GatewayConnection"], Awaitable[None]]
@@ -32,7 +32,7 @@ class GatewayConnection:
             await self.connection.send(message.model_dump_json(by_alias=True))
 
     async def receive(self) -> m.AnyClientMessage:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             return m.CLIENT_MESSAGES.validate_json(await self.connection.recv())
 
     async def wait_closed(self) -> None:
@@ -76,7 +76,7 @@ async def receive_until(client: Connection, kind: str, count: int = 1, *, says: 
     Answers the first greeting with the user message `says`.
     """
     types: list[str] = []
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         async for message in client:
             types.append(message.value if isinstance(message, Link) else message.type)
             if says and types[-1] == "greeting" and types.count("greeting") == 1:
@@ -181,7 +181,7 @@ async def test_a_too_large_message_is_dropped_and_the_others_are_sent_again() ->
         await socket.send_messages(s.Error(session_id="s1", code="not_now", message="No.", reply_to=repeated.id))
         await socket.wait_closed()
 
-    async with asyncio.timeout(PATIENCE), gateway(first, second) as url, connected(url) as connection:
+    async with asyncio.timeout(WAIT_TIMEOUT), gateway(first, second) as url, connected(url) as connection:
         await connection.send(m.Stop(type="stop", id="small"))
         await connection.send(m.UserMessage(type="user_message", id="big", content="x" * 9000))
         with pytest.raises(RequestRefused, match=r"9,\d{3} characters") as refused:
@@ -293,7 +293,7 @@ async def test_a_new_session_with_a_given_id_is_not_resumed() -> None:
         Connection(endpoint.Endpoint(url), session_id="s1", exists=False) as connection,
     ):
         await connection.send(m.UserMessage(type="user_message", content="calc"))
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             review = await connection.until(s.TextPlanReview)
     assert review.session_id == "s1"
 
@@ -306,7 +306,7 @@ async def test_reconnecting_tries_the_next_gateway() -> None:
     urls: list[str] = []
     async with gateway(script, script) as first_url, gateway(script) as second_url:
         endpoints = endpoint.Endpoint(first_url), endpoint.Endpoint(second_url)
-        async with asyncio.timeout(PATIENCE), Connection(*endpoints) as connection:
+        async with asyncio.timeout(WAIT_TIMEOUT), Connection(*endpoints) as connection:
             for _ in range(3):
                 await connection.until(s.Greeting)
                 urls.append(connection.url)
@@ -324,7 +324,7 @@ async def test_an_error_ends_a_wait_unless_its_code_is_already_done() -> None:
         )
         await socket.wait_closed()
 
-    async with asyncio.timeout(PATIENCE), gateway(script) as url, connected(url) as connection:
+    async with asyncio.timeout(WAIT_TIMEOUT), gateway(script) as url, connected(url) as connection:
         await connection.send(m.Stop(type="stop"))
         await connection.send(m.Pause(type="pause"))
         with pytest.raises(RequestRefused, match="Wait") as refused:
@@ -345,8 +345,8 @@ async def test_events_of_a_gateway_that_stays_unreachable_end_with_an_error_afte
         parley = await serving.enter_async_context(Parley(url, timeout=0.3))
         events = parley.session("s1").events()
         assert [(await anext(events)).version for _ in range(2)] == [1, 2]
-        async with asyncio.timeout(PATIENCE), serving.pop_all():
+        async with asyncio.timeout(WAIT_TIMEOUT), serving.pop_all():
             waiting = asyncio.create_task(anext(events))
     with pytest.raises(ParleyUnavailable, match="Is it up"):
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             await waiting

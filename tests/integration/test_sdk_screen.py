@@ -13,8 +13,8 @@ from services.gateway.views import screen_messages
 from shared.domain import commands as c
 from tests.integration.test_sdk_connection import GatewayConnection, gateway
 from tests.support.gateway import World, serving
-from tests.support.patience import PATIENCE
 from tests.support.stories import approve
+from tests.support.timeouts import WAIT_TIMEOUT
 from tests.unit.test_cli_chat_view import PLAN, ChatScenario, delta, greeting
 
 
@@ -34,7 +34,7 @@ def approved_session() -> ChatScenario:
 async def follow(client: Connection, version: int) -> list[str]:
     """The types and versions of snapshots and events, up to this version."""
     types: list[str] = []
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         async for message in client:
             if isinstance(message, ScreenSnapshot | ScreenEvent):
                 types.append(f"{message.type} {message.version}")

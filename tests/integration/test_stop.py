@@ -12,9 +12,9 @@ from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.settings import Settings
 from tests.e2e.parley_process import descendants
-from tests.support.patience import PATIENCE
 from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
 from tests.support.stack import working
+from tests.support.timeouts import WAIT_TIMEOUT
 from tests.support.watcher import REQUEST, Watcher, in_review
 
 SLOW_IMPORT = "import time\n\ntime.sleep(2)\n"
@@ -40,7 +40,7 @@ class Sandbox:
         self._before = set(descendants(os.getpid()))
 
     async def runs(self, condition: bool) -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while bool(set(descendants(os.getpid())) - self._before) is not condition:  # noqa: ASYNC110  a process sends no event
                 await asyncio.sleep(0.02)
 

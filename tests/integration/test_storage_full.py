@@ -27,9 +27,9 @@ from tests.conftest import person
 from tests.support.gateway import client, serving
 from tests.support.lost_servers import LOSES_SERVERS
 from tests.support.lost_servers import sockets_collected as sockets_collected
-from tests.support.patience import PATIENCE
 from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
 from tests.support.stack import working
+from tests.support.timeouts import WAIT_TIMEOUT
 
 pytestmark = [*LOSES_SERVERS, pytest.mark.long]
 
@@ -51,7 +51,7 @@ async def parley(model: RehearsalServer) -> AsyncIterator[str]:
             working(settings, model.model),
             serving(build(settings, bus, PlanStoreClient(bus), DeferredLog(bus))) as address,
         ):
-            async with httpx2.AsyncClient(base_url=f"http://{address}") as http, asyncio.timeout(PATIENCE):
+            async with httpx2.AsyncClient(base_url=f"http://{address}") as http, asyncio.timeout(WAIT_TIMEOUT):
                 while (await http.get("/readyz")).status_code != 200:  # noqa: ASYNC110  a health endpoint is polled
                     await asyncio.sleep(0.02)
             yield address

@@ -28,7 +28,7 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient
 from tests.conftest import person
 from tests.support.gateway import serving
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 
 @asynccontextmanager
@@ -42,7 +42,7 @@ async def supervised_server(home: Path) -> AsyncIterator[tuple[NatsInstance, Sup
 
 
 async def answers(place: NatsInstance) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while True:
             try:
                 if (await asyncio.to_thread(probe, place.url)).jetstream:
@@ -67,7 +67,7 @@ async def test_a_server_that_stores_nothing_is_reported_and_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cli.nats_storage.INTERVAL", 0.05)
-    async with supervised_server(tmp_path) as (place, server), asyncio.timeout(PATIENCE):
+    async with supervised_server(tmp_path) as (place, server), asyncio.timeout(WAIT_TIMEOUT):
         settings = Settings(nats_url=place.url, parley_home=tmp_path, parley_auth="none", graceful_timeout=1)
         await provision(settings)
         bus = Bus(settings, "gateway")

@@ -22,7 +22,7 @@ from tests.integration.test_execution_plan import CANCEL, LOOK, ORDER, USER, WHO
 from tests.integration.test_execution_plans_rest import PlanRestClient, serving_plans
 from tests.integration.test_http_plan import stock
 from tests.support.http_server import http_server, response
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 DOCUMENT = """
 name: Look an order up
@@ -218,7 +218,7 @@ async def test_a_scheduled_run_waits_for_its_owners_approval(settings: Settings,
             await parley.templates.schedule(template, Schedule(daily=time(7), zone="Mars/Olympus", values=values))
         waiting = await parley.templates.schedule(template, once)
         assert (waiting.version, waiting.next_run) == (2, once.once)
-        session_id = await asyncio.wait_for(started.get(), PATIENCE)
+        session_id = await asyncio.wait_for(started.get(), WAIT_TIMEOUT)
         drafted = await parley.execution_plans.get(session_id)
         assert (drafted.status, drafted.user_approved) == ("pending_approval", False)
         done = await approved(parley, drafted)

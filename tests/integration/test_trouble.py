@@ -22,10 +22,10 @@ from shared.store import PlanStoreClient
 from shared.worker import Drafts, Worker, WorkerDeps
 from tests.support.inbox import Inbox, consuming, store, until_idle
 from tests.support.nats import frozen, kill9
-from tests.support.patience import PATIENCE
 from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
 from tests.support.serving import serving
 from tests.support.stack import BUILD, Person, working
+from tests.support.timeouts import WAIT_TIMEOUT
 from tests.support.watcher import REQUEST, Watcher, in_review
 
 OUTAGE = 7.0  # seconds
@@ -53,10 +53,10 @@ async def test_a_consumer_resumes_after_its_server_is_killed_during_work(
         kill9(nats)
         await asyncio.to_thread(nats.restart)
         go.set()
-        await asyncio.wait_for(ended.wait(), PATIENCE)
-        await asyncio.wait_for(back.wait(), PATIENCE)
+        await asyncio.wait_for(ended.wait(), WAIT_TIMEOUT)
+        await asyncio.wait_for(back.wait(), WAIT_TIMEOUT)
         await store(bus, b"second")
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while b"second" not in inbox.bodies:
                 await inbox.until(len(inbox.got) + 1)
         await until_idle(bus)
@@ -82,9 +82,9 @@ async def test_a_consumer_waits_idly_through_a_long_outage_of_the_server(
         await asyncio.sleep(OUTAGE)
         assert time.process_time() - busy < OUTAGE / 4, "waiting uses hardly any CPU time"
         await asyncio.to_thread(nats.restart)
-        await asyncio.wait_for(back.wait(), PATIENCE)
+        await asyncio.wait_for(back.wait(), WAIT_TIMEOUT)
         await store(bus, b"after")
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while b"after" not in inbox.bodies:
                 await inbox.until(len(inbox.got) + 1)
 
@@ -108,7 +108,7 @@ async def test_a_service_stops_while_the_server_is_unavailable(settings: Setting
     await store(bus, b"work")
     await inbox.until(1)
     kill9(nats)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         await replica.stop()
 
 
@@ -149,7 +149,7 @@ async def test_nats_killed_while_the_model_responds_costs_no_second_call(
             lambda calls: calls[0]["outcome"] == "ok"
         )  # the plan is complete, and cannot be recorded
         await asyncio.to_thread(nats.restart)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while not bus.ready:  # noqa: ASYNC110  also tests `ready`
                 await asyncio.sleep(0.01)
         await person.phase("awaiting_approval")
@@ -177,7 +177,7 @@ async def test_work_waits_for_an_unavailable_plan_store(
     await person.does(c.Say(text=REQUEST))  # a new session needs no load
     await person.phase("awaiting_approval")
     await person.does(c.Say(text="Add support for floating point numbers"))
-    await asyncio.wait_for(requested.wait(), PATIENCE)
+    await asyncio.wait_for(requested.wait(), WAIT_TIMEOUT)
     await responder.stop()
     plan_store = PlanStore(settings)
     await plan_store.start()
@@ -247,7 +247,7 @@ class Processes:
         for process in self._running.values():
             process.terminate()
         codes = await asyncio.gather(
-            *(asyncio.wait_for(process.wait(), PATIENCE) for process in self._running.values())
+            *(asyncio.wait_for(process.wait(), WAIT_TIMEOUT) for process in self._running.values())
         )
         assert set(codes) == {0}
 
@@ -302,7 +302,7 @@ async def test_work_goes_on_after_kill_9_of_each_service(
 async def test_a_service_that_waits_for_its_nats_server_stops_on_sigterm(settings: Settings) -> None:
     services = Processes(settings.model_copy(update={"nats_url": "nats://127.0.0.1:1"}))
     await services.start("planner")
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while "nats_error" not in (settings.parley_home / "planner.log").read_text():  # noqa: ASYNC110
             await asyncio.sleep(0.05)  # a log file sends no event
     await services.stop()

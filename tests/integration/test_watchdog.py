@@ -23,7 +23,7 @@ from shared.settings import Settings
 from shared.telemetry import metrics
 from tests.e2e.parley_process import command_line, descendants
 from tests.support.inbox import Inbox, consuming, store, until_idle
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 LIMIT = 2  # seconds
 ENDED = "was ended by its watchdog, because its event loop was blocked"
@@ -49,13 +49,13 @@ class Services(NamedTuple):
     async def until(self, *expected: tuple[str, str]) -> None:
         """Wait for these reports: `("began.regex", "2")` is a second delivery, `("log", "ready")` a line of the log."""
         missing = set(expected)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while missing:
                 missing.discard(await self.reports.get())
 
     async def until_ended(self, times: int) -> None:
         """Wait until the supervisor has seen this number of processes end."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while len(self.notes) < times:
                 self.noted.clear()
                 await self.noted.wait()

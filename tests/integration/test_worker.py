@@ -28,9 +28,9 @@ from shared.worker import Drafts, Handler, WorkContext, Worker, WorkerDeps
 from shared.worker.worker import StopNotRecorded
 from tests.conftest import person
 from tests.support.inbox import Inbox, consuming, store, until_idle
-from tests.support.patience import PATIENCE
 from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
 from tests.support.stack import Person, working
+from tests.support.timeouts import WAIT_TIMEOUT
 
 PLAN = PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"])
 
@@ -137,7 +137,7 @@ async def test_the_sessions_next_work_is_not_lost_while_the_previous_one_ends() 
     await asyncio.sleep(0)
     gate.entered.clear()
     await planner.worker.on_stopped("feed.s.nobody.session.stopped", stop.data)
-    await asyncio.wait_for(gate.entered.wait(), PATIENCE)
+    await asyncio.wait_for(gate.entered.wait(), WAIT_TIMEOUT)
     await planner.worker.on_stopped("feed.s.nobody.session.stopped", stop.data)  # late: it ended the previous work
     gate.go.set()
     await asyncio.gather(first, again)
@@ -332,7 +332,7 @@ async def test_deltas_add_up_to_the_text_and_the_current_draft_can_be_requested(
         await person.does(c.Say(text="Help me create a simple calculator"))
         text = ""
         while text.count("\n") < 4:
-            delta = await asyncio.wait_for(deltas.get(), PATIENCE)
+            delta = await asyncio.wait_for(deltas.get(), WAIT_TIMEOUT)
             text = text[: delta.offset] + delta.text
         so_far = Delta.model_validate_json(await bus.request(f"draft.get.{session_id}", b""))
         assert (so_far.offset, so_far.draft_id, so_far.kind) == (0, delta.draft_id, "plan")

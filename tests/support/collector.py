@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tests.support.patience import PATIENCE
 from tests.support.serving import serving
+from tests.support.timeouts import WAIT_TIMEOUT
 
 
 class ReceivedSpan(NamedTuple):
@@ -49,7 +49,7 @@ class Collector:
         return Response(b"", media_type="application/x-protobuf")
 
     async def until(
-        self, condition: Callable[[list[ReceivedSpan]], bool], seconds: float = PATIENCE
+        self, condition: Callable[[list[ReceivedSpan]], bool], seconds: float = WAIT_TIMEOUT
     ) -> list[ReceivedSpan]:
         """All spans, once they meet the condition."""
         async with asyncio.timeout(seconds):

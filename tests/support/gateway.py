@@ -20,8 +20,8 @@ from shared.settings import Settings
 from shared.store import StoreUnavailable
 from shared.testing import InMemoryStore
 from tests.support.bus import FakeBus
-from tests.support.patience import PATIENCE
 from tests.support.stories import Conversation
+from tests.support.timeouts import WAIT_TIMEOUT
 
 SECRET = "s" * 40
 TOKEN = "let-me-in"
@@ -101,20 +101,20 @@ class Client:
     async def send(self, kind: str, **fields: Any) -> None:
         await self.connection.send(json.dumps({"type": kind} | fields))
 
-    async def next(self, *, seconds: float = PATIENCE) -> dict[str, Any]:
+    async def next(self, *, seconds: float = WAIT_TIMEOUT) -> dict[str, Any]:
         async with asyncio.timeout(seconds):
             message: dict[str, Any] = json.loads(await self.connection.recv())
         self.received.append(message)
         return message
 
-    async def until(self, kind: str, *, seconds: float = PATIENCE, **fields: Any) -> dict[str, Any]:
+    async def until(self, kind: str, *, seconds: float = WAIT_TIMEOUT, **fields: Any) -> dict[str, Any]:
         """The next message of this type with these fields; messages before it are only recorded."""
         while True:
             message = await self.next(seconds=seconds)
             if message["type"] == kind and all(message[name] == value for name, value in fields.items()):
                 return message
 
-    async def event(self, kind: str, *, seconds: float = PATIENCE) -> dict[str, Any]:
+    async def event(self, kind: str, *, seconds: float = WAIT_TIMEOUT) -> dict[str, Any]:
         """The next stored event of this type."""
         while True:
             event: dict[str, Any] = (await self.until("event", seconds=seconds))["event"]
@@ -127,7 +127,7 @@ class Client:
         assert message["code"] == code, message
         return message
 
-    async def closed(self, *, seconds: float = PATIENCE) -> int | None:
+    async def closed(self, *, seconds: float = WAIT_TIMEOUT) -> int | None:
         """Wait until the gateway closes the socket. Returns the close code."""
         try:
             while True:

@@ -18,7 +18,7 @@ import httpx2
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 REQUEST = "Help me create a simple calculator"
 QUESTION = "Which 5 states have the most pending orders?"
@@ -49,7 +49,7 @@ class Greedy:
     async def long_session(self, notes: str) -> str:
         """A session whose plan has these notes; its id."""
         session_id = str((await self.http.post("/api/sessions", json={"request": REQUEST})).json()["session_id"])
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while not (review := (await self.http.get(f"/api/sessions/{session_id}")).json().get("review")):  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
         await self.edit(session_id, review["version"], notes)

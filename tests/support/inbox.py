@@ -10,7 +10,7 @@ from typing import Any
 from shared.bus import Bus, Delivery
 from shared.bus.deliveries import Handler
 from shared.settings import Settings
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 PLANNER = "session.a.planner.x"
 
@@ -35,7 +35,7 @@ class Inbox:
     def bodies(self) -> list[bytes]:
         return [delivery.data for delivery in self.got]
 
-    async def until(self, count: int, seconds: float = PATIENCE) -> None:
+    async def until(self, count: int, seconds: float = WAIT_TIMEOUT) -> None:
         async with asyncio.timeout(seconds):
             while len(self.got) < count:
                 self._changed.clear()
@@ -65,6 +65,6 @@ async def api(bus: Bus, subject: str, request: object) -> Any:
 
 async def until_idle(bus: Bus, durable: str = "planner") -> None:
     """Wait until the consumer has nothing to deliver and no pending acknowledgement."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while await bus.outstanding(durable):
             pass  # each check is a request

@@ -10,8 +10,8 @@ import httpx2
 from rehearsal.app import build
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
-from tests.support.patience import PATIENCE
 from tests.support.serving import serving
+from tests.support.timeouts import WAIT_TIMEOUT
 
 Call = dict[str, Any]
 
@@ -34,7 +34,7 @@ class RehearsalServer:
     async def calls(self) -> list[Call]:
         return list((await self._http.get(f"{self.url}/calls")).json())
 
-    async def wait_for_calls(self, wanted: Callable[[list[Call]], bool], seconds: float = PATIENCE) -> list[Call]:
+    async def wait_for_calls(self, wanted: Callable[[list[Call]], bool], seconds: float = WAIT_TIMEOUT) -> list[Call]:
         """Poll the list of calls until it meets the condition."""
         async with asyncio.timeout(seconds):
             while not wanted(calls := await self.calls()):

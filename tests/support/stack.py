@@ -22,7 +22,7 @@ from shared.story import Story
 from shared.testing import InMemoryStore
 from shared.worker import Handler, WorkerApplication, WorkerOverrides, worker_application
 from tests.support.bus import FakeBus
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 Build = Callable[[Settings, WorkerOverrides], WorkerApplication]
 BUILD: dict[Service, Build] = {
@@ -93,7 +93,7 @@ class Person:
         self._seen = event.version - 1
         return event
 
-    async def sees(self, condition: Callable[[Session], bool], *, seconds: float = PATIENCE) -> Session:
+    async def sees(self, condition: Callable[[Session], bool], *, seconds: float = WAIT_TIMEOUT) -> Session:
         """The newest state if it meets the condition, else the first one that does since the last command or wait.
 
         Every state is checked: on a busy machine a short one may be over before this process reads it.
@@ -122,7 +122,7 @@ class Person:
         states = await InMemoryStore(self._bus.log).states(self.id) or [Session(self.id)]
         return [states[-1], *(state for state in states if state.version > self._seen)]
 
-    async def phase(self, *phases: str, seconds: float = PATIENCE) -> Session:
+    async def phase(self, *phases: str, seconds: float = WAIT_TIMEOUT) -> Session:
         return await self.sees(lambda session: session.phase in phases, seconds=seconds)
 
     async def events(self) -> list[SessionEvent]:

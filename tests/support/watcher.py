@@ -7,8 +7,8 @@ from parley.protocol.server import Delta
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
-from tests.support.patience import PATIENCE
 from tests.support.stack import Person
+from tests.support.timeouts import WAIT_TIMEOUT
 
 REQUEST = "Help me create a simple calculator"
 
@@ -30,7 +30,7 @@ class Watcher(Person):
         """Wait for the next draft of this kind; `waits`: that the model's server asks to wait."""
         while not self._drafts.empty():
             self._drafts.get_nowait()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while (delta := await self._drafts.get()).kind != kind or (delta.wait is not None) is not waits:
                 pass
 

@@ -17,7 +17,7 @@ from shared.bus.middleware import DELAYS, MiddlewareFactory
 from shared.bus.watchdog_strikes import Strike, WatchdogStrikes
 from shared.log import UpgradeNeeded
 from shared.settings import Settings
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 STORED = 1_790_000_000_123_456_789  # nanoseconds
 
@@ -177,7 +177,7 @@ async def test_a_long_handler_sends_heartbeats_until_it_ends() -> None:
     async def long() -> None:
         for _ in range(2):
             server.received.clear()
-            await asyncio.wait_for(server.received.wait(), PATIENCE)
+            await asyncio.wait_for(server.received.wait(), WAIT_TIMEOUT)
 
     assert await process.handle(long) == [b"+WPI", b"+WPI", b"+ACK"]
 

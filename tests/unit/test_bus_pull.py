@@ -14,7 +14,7 @@ from shared.bus import Bus, Delivery
 from shared.bus.deliveries import PullRequests
 from shared.bus.subscribers import DurableSubscriber
 from shared.settings import Settings
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 SLOTS = 4
 
@@ -85,7 +85,7 @@ class Server:
         await self.deliver(Msg(cast(Client, self), subject="_INBOX.x", data=b"", headers={"Status": code}))
 
     async def next_request(self) -> int:
-        return await asyncio.wait_for(self.requested.get(), PATIENCE)
+        return await asyncio.wait_for(self.requested.get(), WAIT_TIMEOUT)
 
 
 class Work:
@@ -103,7 +103,7 @@ class Work:
     async def start_deliveries(self, *numbers: int) -> None:
         for number in numbers:
             await self.server.message(number)
-            assert await asyncio.wait_for(self.started.get(), PATIENCE) == number
+            assert await asyncio.wait_for(self.started.get(), WAIT_TIMEOUT) == number
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from tests.support.executor_bench import (
     returning,
     tool,
 )
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 # --- outcomes
 
@@ -47,7 +47,7 @@ async def test_reads_run_concurrently() -> None:
     barrier = asyncio.Barrier(3)
 
     async def meets(_: ToolInvocation) -> ToolResult:
-        await asyncio.wait_for(barrier.wait(), PATIENCE)
+        await asyncio.wait_for(barrier.wait(), WAIT_TIMEOUT)
         return ToolResult(ok=True)
 
     bench = ExecutorBench(*(act("meet", n) for n in (1, 2, 3)), tools=(tool("meet", meets),))

@@ -13,7 +13,7 @@ from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.support.executor_bench import ArtefactDict, Run, failing, returning, tool
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 
 def quiet(name: str, run: Run) -> RegisteredTool:
@@ -128,9 +128,9 @@ async def test_two_replicas_with_the_same_batch_record_each_outcome_once() -> No
         for context in contexts
     ]
     for _ in range(4):
-        await asyncio.wait_for(reads.acquire(), PATIENCE)
+        await asyncio.wait_for(reads.acquire(), WAIT_TIMEOUT)
     go.set()
-    await asyncio.wait_for(asyncio.gather(*replicas), PATIENCE)
+    await asyncio.wait_for(asyncio.gather(*replicas), WAIT_TIMEOUT)
     assert batch.types().count("actions.started") == 1
     assert sorted(batch.outcomes()) == ["1.1", "1.2", "1.3"]
     assert set(sent) == {"s/1/1.3/1"}, "both replicas use the same key, so the write takes effect once"
@@ -152,10 +152,10 @@ async def test_a_second_replica_does_not_repeat_a_write_without_a_key() -> None:
     tools = (quiet("look", returning()), tool("send", sends, "write"))
     contexts = [await batch.context(), await batch.context()]
     first = asyncio.create_task(Executor(Registry(StaticSource(*tools)), ArtefactDict()).run_batch(contexts[0]))
-    await asyncio.wait_for(began.wait(), PATIENCE)
+    await asyncio.wait_for(began.wait(), WAIT_TIMEOUT)
     await Executor(Registry(StaticSource(*tools)), ArtefactDict()).run_batch(contexts[1])
     go.set()
-    await asyncio.wait_for(first, PATIENCE)
+    await asyncio.wait_for(first, WAIT_TIMEOUT)
     assert sent == 1
     session = await batch.story.load()
     assert session.turn is not None

@@ -12,7 +12,7 @@ from websockets.frames import Frame, Opcode
 from services.gateway.http_protocol import HttpProtocol, UvicornConfig
 from services.gateway.live.websocket_protocol import PIECE_BYTES, WebSocketProtocol
 from tests.support.gateway import gateway_settings
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 HANDSHAKE = (
     b"GET /ws HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
@@ -113,7 +113,7 @@ async def test_a_closing_socket_is_aborted_after_a_timeout(protocol: WebSocketPr
     await protocol.send({"type": "websocket.accept"})
     for task in protocol.tasks:
         task.cancel()  # the application has ended
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         await _transport(protocol).aborted.wait()
     assert protocol.transport.is_closing()
 
@@ -130,7 +130,7 @@ async def test_a_connection_whose_response_is_not_read_is_aborted(head: bytes) -
     protocol, transport = HttpProtocol(config, ServerState(), {}), Transport()
     protocol.connection_made(transport)
     protocol.data_received(head)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         await transport.aborted.wait()
     assert transport.closing
 

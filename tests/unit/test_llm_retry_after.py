@@ -16,7 +16,7 @@ from shared.llm import ModelFailed, ModelRequest, client
 from shared.llm.client import OpenAIModel
 from shared.llm.retry_after import asked_wait, duration_text
 from shared.settings import Settings
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 from tests.unit.test_llm_client import GOOD, MESSAGES, Answer, ScriptedClient, error, sse
 
 NOW = datetime(2050, 11, 6, 8, 49, 37, tzinfo=UTC)  # by the server's clock
@@ -193,11 +193,11 @@ class Waiting:
 async def test_a_wait_is_reported_before_it_begins_and_ends_at_once_when_it_is_cancelled() -> None:
     waiting = Waiting(ScriptedClient(error(429, retry_after="90")).model)
     task = asyncio.create_task(waiting.ask())
-    await asyncio.wait_for(waiting.began.wait(), PATIENCE)
+    await asyncio.wait_for(waiting.began.wait(), WAIT_TIMEOUT)
     assert waiting.waits == [90]
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, PATIENCE)
+        await asyncio.wait_for(task, WAIT_TIMEOUT)
 
 
 async def test_the_end_of_a_wait_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,7 +224,7 @@ async def test_a_wait_beyond_the_limit_fails_at_once_with_the_server_s_words(att
 async def test_the_limit_is_a_setting() -> None:
     waiting = Waiting(ScriptedClient(error(429, retry_after="9000"), model_max_wait=10_000).model)
     task = asyncio.create_task(waiting.ask())
-    await asyncio.wait_for(waiting.began.wait(), PATIENCE)
+    await asyncio.wait_for(waiting.began.wait(), WAIT_TIMEOUT)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert waiting.waits == [9000]

@@ -27,7 +27,7 @@ from shared.domain.session import Session
 from shared.domain.state import Code
 from shared.settings import Settings
 from shared.story import finish_action
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 from tests.unit.domain.spec import act, given, request, turn
 
 SESSION = Session("s", owner="ann")
@@ -336,7 +336,7 @@ async def test_a_slow_pack_holds_up_no_other_and_is_there_once_it_has_opened(mon
             await go.wait()
 
     monkeypatch.setattr("services.executor.sources.opening.OPEN_TIMEOUT", 0.05)
-    async with AsyncExitStack() as stack, asyncio.timeout(PATIENCE):
+    async with AsyncExitStack() as stack, asyncio.timeout(WAIT_TIMEOUT):
         opened = asyncio.Event()
 
         def report(name: str, error: BaseException | None) -> None:
@@ -368,7 +368,7 @@ async def test_a_damaged_store_takes_only_its_own_tools_away_until_it_is_mended(
                 db.commit()
     loaded = LoadedPacks()
     registry = Registry(LoadedPackSource(loaded))
-    async with AsyncExitStack() as stack, asyncio.timeout(PATIENCE):
+    async with AsyncExitStack() as stack, asyncio.timeout(WAIT_TIMEOUT):
         await loaded.open(settings, stack)
         (trouble,) = registry.troubles()
         assert trouble.startswith("The pack retail cannot be opened")

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.supervisor import FIRST_DELAY, LONGEST_DELAY, STEADY_AFTER, ProcessSpec, Supervisor, next_delay
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 WAITS = "import signal; print('up', flush=True); signal.pause()"
 STUBBORN = (
@@ -42,7 +42,7 @@ class Terminal:
         self._changed.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while not condition():
                 await self._changed.wait()
                 self._changed.clear()
@@ -71,7 +71,7 @@ async def test_stopping_a_cooperative_program_prints_nothing(tmp_path: Path) -> 
     async with supervisor(terminal, tmp_path) as programs:
         children = [programs.start(program(name, WAITS)) for name in ("a", "b")]
         for child in children:
-            await asyncio.wait_for(child.ready.wait(), PATIENCE)
+            await asyncio.wait_for(child.ready.wait(), WAIT_TIMEOUT)
         pids = [os.pidfd_open(child.process.pid) for child in children if child.process]
     assert len(pids) == 2
     assert all(has_ended(pid, seconds=0) for pid in pids)
@@ -97,7 +97,7 @@ async def test_a_killed_program_is_restarted(tmp_path: Path) -> None:
     terminal = Terminal()
     async with supervisor(terminal, tmp_path) as programs:
         child = programs.start(program("a", WAITS))
-        await asyncio.wait_for(child.ready.wait(), PATIENCE)
+        await asyncio.wait_for(child.ready.wait(), WAIT_TIMEOUT)
         assert child.process
         first = child.process.pid
         child.process.kill()
@@ -110,7 +110,7 @@ async def test_a_program_that_ignores_sigterm_is_killed_after_the_grace_period(t
     terminal = Terminal()
     async with supervisor(terminal, tmp_path, grace=0.2) as programs:
         child = programs.start(program("mule", STUBBORN))
-        await asyncio.wait_for(child.ready.wait(), PATIENCE)
+        await asyncio.wait_for(child.ready.wait(), WAIT_TIMEOUT)
     assert terminal.notes == [("mule", "did not stop within 0.2 s and was killed")]
 
 

@@ -19,7 +19,7 @@ from shared.watchdog.memory import (
     create_memory,
 )
 from shared.watchdog.silence import SAMPLE_INTERVAL, Sample, Silence, main_thread_state
-from tests.support.patience import PATIENCE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 ROOT = Path(__file__).parents[2]
 
@@ -165,4 +165,4 @@ async def test_a_cancelled_exclusive_delivery_blocks_no_other() -> None:
     later = asyncio.create_task(lock.acquire(exclusive=False))
     await asyncio.sleep(0)
     waiting.cancel()
-    await asyncio.wait_for(later, PATIENCE)
+    await asyncio.wait_for(later, WAIT_TIMEOUT)

@@ -1,3 +1,3 @@
 """How long a test waits for what must happen. Only a test that fails takes that long; a busy machine is slow."""
 
-PATIENCE = 150.0  # seconds; pytest ends a test after twice that
+WAIT_TIMEOUT = 150.0  # seconds; pytest ends a test after twice that
