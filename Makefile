@@ -1,7 +1,7 @@
 # Parley: `make up` starts it, `make test` tests it. Both find a Python >= 3.12, create .venv and install what they need.
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help up test test-long chaos bench lint format types page docs docker lock clean
+.PHONY: help up test check test-long chaos bench lint format types page docs docker lock clean
 python := .venv/bin/python
 
 help: ## list the targets
@@ -15,6 +15,10 @@ up: ## install, build the page, start everything: http://127.0.0.1:8001 (AGENT_P
 test: ## all tests but the long ones; installs what they need, also Chromium and PostgreSQL where there are none (ARGS='-k name')
 	@$(MAKE) -j2 .venv/dev.stamp try-browser
 	@PYTHONDONTWRITEBYTECODE= $(python) -m pytest -n 4 --no-loadscope-reorder $(ARGS)
+
+check: .venv/dev.stamp ## style, types, and the tests that need no service: under two minutes on a quiet machine
+	@$(MAKE) -j2 lint types
+	@PYTHONDONTWRITEBYTECODE= $(python) -m pytest -q -n 4 tests/unit tests/contract $(ARGS)
 
 test-long: ## the tests that take minutes: every service killed, clusters, full stores
 	@$(MAKE) test ARGS='-m long $(ARGS)'

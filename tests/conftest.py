@@ -31,6 +31,28 @@ SHARING_A_PARLEY = tuple(
     )
 )
 
+# The tests of these files wait, kill or race: `-m races` runs them alone, as often as it takes to trust them.
+RACING = {
+    "contract": ("log", "plan_store_scheduler"),
+    "integration": (
+        *(
+            "at_most_once",
+            "bus",
+            "bus_answer",
+            "bus_flush",
+            "damaged_database",
+            "files_plan",
+            "flows_killed",
+            "gateway_nats",
+        ),
+        *("late_answers", "mcp_servers", "nats_server", "outcomes_raced", "plan_execute", "plan_plugins", "plan_store"),
+        *("polling_plan", "sandbox_limits", "steering_plan", "stop", "storage_stops", "templates", "trouble", "up"),
+        *("waiting_plan", "watchdog", "worker"),
+    ),
+    "e2e": ("fairness", "page_failures", "page_resilience"),
+    "unit": ("bus_pull", "executor", "outcomes_recorded", "supervisor", "worker_cancellation"),
+}
+
 # A shell starts background jobs with SIGINT ignored. Programs that a test starts and interrupts would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -66,6 +88,10 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=_sort_key)
+    racing = {f"tests/{folder}/test_{name}.py" for folder, names in RACING.items() for name in names}
+    for item in items:
+        if item.nodeid.partition("::")[0] in racing:
+            item.add_marker(pytest.mark.races)
     if not config.getoption("--live"):
         for item in items:
             if item.get_closest_marker("live"):

@@ -1,9 +1,8 @@
-# ruff: noqa: T201
 """Runs tests again and again on a busy machine and keeps every result.
 
-    python -m scripts.repeat_tests 3                the whole suite, as `make test` runs it
-    python -m scripts.repeat_tests 30 -m races      tests that wait, kill or race
-    python -m scripts.repeat_tests --loops 0 30 FILE without load
+    python -m tests.repeat 3                the whole suite, as `make test` runs it
+    python -m tests.repeat 30 -m races      tests that wait, kill or race
+    python -m tests.repeat --loops 0 30 FILE without load
 
 Busy loops take the processor beside the tests. Each complete run leaves its JUnit report and its output in
 .build/repeated/<commit>/<arguments>/. Called again, it continues after the last complete run. Prints one line a run,
@@ -38,7 +37,7 @@ class SuiteResult(NamedTuple):
 
 def read_report(report: Path) -> SuiteResult:
     """Read a JUnit report of pytest."""
-    suite = next(ElementTree.parse(report).getroot().iter("testsuite"))  # noqa: S314  written by our own pytest
+    suite = next(ElementTree.parse(report).getroot().iter("testsuite"))
     cases = list(suite.iter("testcase"))
     failed = [
         f"{case.get('classname')}::{case.get('name')}"
@@ -54,7 +53,7 @@ def busy_loops(count: int) -> Iterator[None]:
     """Keep `count` processes busy until the block ends."""
     with ExitStack() as stack:
         for _ in range(count):
-            loop = stack.enter_context(subprocess.Popen(bound_to_parent(sys.executable, "-c", BUSY_LOOP)))  # noqa: S603
+            loop = stack.enter_context(subprocess.Popen(bound_to_parent(sys.executable, "-c", BUSY_LOOP)))
             stack.callback(loop.kill)
         yield
 
@@ -64,7 +63,7 @@ def run_once(report: Path, arguments: Sequence[str]) -> SuiteResult | None:
     unfinished = report.with_suffix(".unfinished")
     command = [sys.executable, "-m", "pytest", "-n", "4", "--no-loadscope-reorder", f"--junitxml={unfinished}"]
     with report.with_suffix(".log").open("wb") as output:
-        subprocess.run([*command, *arguments], cwd=ROOT, stdout=output, stderr=output, check=False)  # noqa: S603
+        subprocess.run([*command, *arguments], cwd=ROOT, stdout=output, stderr=output, check=False)
     if not unfinished.exists():
         return None
     unfinished.rename(report)
@@ -74,7 +73,7 @@ def run_once(report: Path, arguments: Sequence[str]) -> SuiteResult | None:
 def results_folder(arguments: Sequence[str]) -> Path:
     """The folder for runs of this commit with these arguments."""
     git = ["git", "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603
+    commit = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
     name = hashlib.sha256("\0".join(arguments).encode()).hexdigest()[:8] if arguments else "all"
     return ROOT / ".build" / "repeated" / commit / name
 

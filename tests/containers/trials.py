@@ -20,8 +20,8 @@ from parley.client.endpoint import Endpoint
 from parley.events import SessionEvent
 from parley.protocol import client as c
 from parley.protocol import server as s
-from scripts.containers import IMAGE, PROJECT, ROOT, Stack, wait_until
 from shared.services import SERVICES
+from tests.containers.stack import IMAGE, PROJECT, ROOT, Stack, wait_until
 
 REQUEST = "Help me create a simple calculator"
 SLOW_PROGRAM = "import time\n\n\ndef main():\n    time.sleep(4)\n    print('done')\n\n\nmain()\n"
