@@ -1,8 +1,8 @@
 """Runs tests again and again on a busy machine and keeps every result.
 
-    python -m tests.repeat 3                the whole suite, as `make test` runs it
-    python -m tests.repeat 30 -m races      tests that wait, kill or race
-    python -m tests.repeat --loops 0 30 FILE without load
+    python -m tests.repeat 3                  the whole suite, as `make test` runs it
+    python -m tests.repeat 30 -m races        tests that wait, kill or race
+    python -m tests.repeat --loops 0 30 FILE  without load
 
 Busy loops take the processor beside the tests. Each complete run leaves its JUnit report and its output in
 .build/repeated/<commit>/<arguments>/. Called again, it continues after the last complete run. Prints one line a run,
