@@ -38,7 +38,7 @@ sessions = Table(
     Column("parent_id", SafeText),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
-    Column("snapshot", JSON, nullable=False),  # the session, folded up to `position`
+    Column("snapshot", SafeJson, nullable=False),  # the session, folded up to `position`
     Index(None, "owner", "updated_at"),
     Index(None, "owner", "id"),  # finds a plan's owner without reading this table's long rows
     Index(None, "updated_at"),

@@ -187,7 +187,8 @@ class OpenAIModel:
             if isinstance(fault, TransientFault):
                 if attempt.draft.finish == "stop":
                     return  # only the end of the stream is missing
-                fault.raw = self._setting_names.hide(fault.raw or attempt.draft.text)
+                arrived = error.raw if isinstance(error, ErrorAnswer) else ""
+                fault.raw = self._setting_names.hide(fault.raw or attempt.draft.text or arrived)
                 fault.wait = asked_wait(error)
             raise fault from (None if fault is error else error)
 

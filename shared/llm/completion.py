@@ -36,6 +36,11 @@ class ErrorAnswer(Exception):
         super().__init__("the endpoint answered with an error")
         self.body = body
 
+    @property
+    def raw(self) -> str:
+        """The body as a text."""
+        return self.body if isinstance(self.body, str) else json.dumps(self.body, ensure_ascii=False)
+
 
 @dataclass
 class PartialToolCall:

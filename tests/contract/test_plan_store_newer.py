@@ -206,7 +206,7 @@ async def test_after_a_rollback_newer_sessions_are_counted_without_a_visit(
     for _ in range(2):  # once recorded it is not recorded again
         await upgrades.find_waiting(database)
     w = t.waiting_for_upgrade.c
-    assert await fetch(database, w.session_id, w.needs, w.rules) == [(story.id, NEEDS["needs"], 1)]
+    assert await fetch(database, w.session_id, w.needs, w.rules) == [(story.id, NEEDS["needs"], envelope.RULES)]
     async with newer_release(monkeypatch):
         await upgrades.project_waiting(database, newer.project_up_to)
         assert (await health(database)).waiting_for_upgrade == 0

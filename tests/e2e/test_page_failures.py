@@ -148,7 +148,7 @@ async def test_login_is_required_and_a_malicious_model_is_harmless(browser: Brow
             tab = await stranger.tab()
             await expect(tab.page.get_by_role("heading", name="You are not logged in")).to_be_visible()
             await tab.page.goto(f"{parley.url}/?token=wrong")
-            await expect(tab.page.locator("body")).to_contain_text("This login is not valid")
+            await expect(tab.page.locator("body")).to_contain_text("This key is not valid, or this login has expired.")
         async with Person(browser, parley.url) as person:
             tab = await person.tab(f"/?token={TOKEN}")
             await tab.wait_for("example")

@@ -87,7 +87,7 @@ async def loaded(bus: Bus, session_id: str) -> Session:
 
 def rename(session_id: str, version: int, title: str = "Mine") -> facts.SessionRenamed:
     return facts.SessionRenamed(
-        id=f"{session_id}:r{version}", session_id=session_id, version=version, at=AT, actor="user:ann", title=title
+        id=f"{session_id}:r{version}", session_id=session_id, version=version, at=AT, actor="user:local", title=title
     )
 
 

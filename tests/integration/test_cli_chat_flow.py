@@ -54,7 +54,7 @@ async def test_a_query_is_edited_and_its_answer_saved(
         person.types("/save" + ENTER)
         await person.shows("You saved this answer to the library")
         person.types(CTRL_D)
-    assert (tmp_path / "rows.csv").read_text() == "orders\n163\n"
+    assert (tmp_path / "rows.csv").read_text() == "\ufefforders\n163\n"
 
 
 async def test_the_remaining_path_is_changed() -> None:

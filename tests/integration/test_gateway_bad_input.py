@@ -186,7 +186,7 @@ async def test_a_second_approval_of_the_same_plan_is_refused() -> None:
         error = await second.error("already_done")
         assert (error["reply_to"], error["message"]) == (
             "second",
-            "Version 2 is approved already; nothing was done twice.",
+            "You approved the plan. Version 2 is approved already; nothing was done twice.",
         )
     assert len(world.log.messages) == 3
 

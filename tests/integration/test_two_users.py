@@ -57,7 +57,7 @@ LISTS = {
     "/api/library",
     "/api/planning/proposals",
 }
-PAGE = ("/assets", "/", "/index.html", "/s/{session_id}")  # one file for all users, without data of any session
+PAGE = ("/assets", "/", "/index.html", "/s/{session_id}", "/s/{session_id}/")
 TESTED_ELSEWHERE = {  # other tests cover these
     ("POST", "/login"),
     ("GET", "/api/usage"),

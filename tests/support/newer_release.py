@@ -23,7 +23,9 @@ def newer_message(
     """
     session, now = loaded.session, datetime.now(UTC)
     if command is None:
-        event = decide(session, c.Say(text="Hello"), CommandMeta("user:ann", now, f"newer-{session.version}"))
+        event = decide(
+            session, c.Say(text="Hello"), CommandMeta(f"user:{session.owner}", now, f"newer-{session.version}")
+        )
     else:
         event = decide(
             session, command, CommandMeta(session.work.service if session.work else "", now, None, None, session.work)

@@ -90,7 +90,10 @@ async def test_the_key_stays_the_same_when_the_user_sends_another_request() -> N
             other = SessionSettings(recall=False)
             for command in (c.Stop(), c.Say(text="Something else", settings=other)):
                 loaded, _ = await commit(
-                    bench.log, loaded, command, CommandMeta("user:ann", datetime.now(UTC), command.__class__.__name__)
+                    bench.log,
+                    loaded,
+                    command,
+                    CommandMeta("user:local", datetime.now(UTC), command.__class__.__name__),
                 )
         keys.append(call.key)
         return ToolResult(ok=True)

@@ -67,7 +67,7 @@ def drafted() -> tuple[AnyCommand, ...]:
 def test_a_conversation_is_exported_with_plans_code_and_approvals() -> None:
     story = new_story()
     story.apply(*drafted(), c.Reject(), c.Say(text="Three!"), c.DraftPlan(goal="H", steps=(Step(text="Three"),)))
-    story.apply(approve, user="bob")
+    story.apply(approve, user="local")
     story.apply(c.DraftCode(code="print(1)\n"), c.VerifyCode(checks=(Check(name="tests", ok=True),)), approve)
     story.apply(c.Run(), c.Start(), finish_action(result={"stdout": "1\n", "stderr": "", "exit_code": 0}), DONE)
     story.apply(c.Rename(title="Ünïcode / & “more”"))
@@ -81,18 +81,18 @@ def test_a_conversation_is_exported_with_plans_code_and_approvals() -> None:
         "**You** declined plan 1.",
         "**You**: Three!",
         "**planner** wrote Plan 2 (1 step): H\n\n1. Three",
-        "**bob** approved plan 2.",
+        "**local** approved plan 2.",
         "**generator** wrote Code 1 (1 line).",
         "- `run_code`: 1\n  Arguments: ",
         '  Result:\n  ```\n  {"stdout": "1\\n", "stderr": "", "exit_code": 0}\n  ```',
         "## Code 1 (approved)\n\n```python\nprint(1)\n```",
-        f"## Decisions\n\n- {WHEN}, **You** declined plan 1\n- {WHEN}, **bob** approved plan 2\n",
+        f"## Decisions\n\n- {WHEN}, **You** declined plan 1\n- {WHEN}, **local** approved plan 2\n",
         f"- {WHEN}, **You** approved code 1",
     )
     data = data_of(story)
     assert [(decision["decision"], decision["about"], decision["by"]) for decision in data["decisions"]] == [
         ("declined", "plan", "user:ann"),
-        ("approved", "plan", "user:bob"),
+        ("approved", "plan", "user:local"),
         ("approved", "code", "user:ann"),
     ]
     assert story.session.code
@@ -106,7 +106,7 @@ def test_turns_are_exported_with_arguments_and_approvals_of_each_call() -> None:
     send = ActionSpec(id="1.2", tool="send", effect="write")
     look = ActionSpec(id="1.3", tool="look")
     story.apply(say("agentflow"), c.PlanTurn(sub_goal="Pay it", actions=(pay, send, look)))
-    story.apply(allow, refuse, user="bob")
+    story.apply(allow, refuse, user="local")
     story.apply(
         c.Start(),
         finish_action(ok=True, result="x" * (MAX_RESULT_CHARS + 1)),
@@ -120,17 +120,21 @@ def test_turns_are_exported_with_arguments_and_approvals_of_each_call() -> None:
         "**Turn 1: Pay it** (partly done, request done) It is paid.",
         "- `pay`: ",
         '  Arguments: `` {"note": "a `tick`"} ``',
-        f"  Approved by bob, {WHEN}.\n  Result:\n  ```\n  xxx",
+        f"  Approved by local, {WHEN}.\n  Result:\n  ```\n  xxx",
         f"  The first {MAX_RESULT_CHARS:,} characters of {MAX_RESULT_CHARS + 1:,}.",
         "- `send`: declined: Too much",
         "- `look`: failed: not there",
         "**generator**: Paid.",
         "## Answer\n\nPaid.",
-        f'- {WHEN}, **bob** approved `pay` (1.1) `` {{"note": "a `tick`"}} ``',
-        f"- {WHEN}, **bob** declined `send` (1.2): Too much",
+        f'- {WHEN}, **local** approved `pay` (1.1) `` {{"note": "a `tick`"}} ``',
+        f"- {WHEN}, **local** declined `send` (1.2): Too much",
     )
     paid, sent, looked = data_of(story)["calls"]
-    assert (paid["status"], len(paid["result"]), paid["approved_by"]) == ("finished", MAX_RESULT_CHARS + 1, "user:bob")
+    assert (paid["status"], len(paid["result"]), paid["approved_by"]) == (
+        "finished",
+        MAX_RESULT_CHARS + 1,
+        "user:local",
+    )
     assert paid["approved_at"] == paid["started_at"] == paid["finished_at"] == "2030-01-01T12:00:00Z"
     assert (sent["status"], sent["started_at"], sent["approved_by"]) == ("denied", None, "")
     assert (looked["status"], looked["error"], looked["description"]) == ("failed", "not there", "")

@@ -129,7 +129,7 @@ def _check(tool: Tool[Any], names: frozenset[str], arguments: Arguments, past: S
         return _violations(tool, names, tool.parsed(arguments), past)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)[:5]
-        wrong = (f"{'.'.join(map(str, problem['loc']))}: {problem_text(problem)}" for problem in problems)
+        wrong = (": ".join((*map(str, problem["loc"]), problem_text(problem))) for problem in problems)
         return (f"{tool.name}: {'; '.join(wrong)}.",)
 
 

@@ -12,7 +12,7 @@ from tests.unit.domain.spec import TO_PLAN, given
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "stored"),
     [
         ("plain 🚀", "plain 🚀"),
         ("a\x00b", "a�b"),
@@ -23,8 +23,8 @@ from tests.unit.domain.spec import TO_PLAN, given
         ("a literal \\u0000", "a literal \\u0000"),
     ],
 )
-def test_a_text_keeps_all_that_can_be_stored(text: str, kept: str) -> None:
-    assert storable({"deep": [{text: (text, 1, None, True)}]}) == {"deep": [{kept: (kept, 1, None, True)}]}
+def test_a_text_keeps_all_that_can_be_stored(text: str, stored: str) -> None:
+    assert storable({"deep": [{text: (text, 1, None, True)}]}) == {"deep": [{stored: (stored, 1, None, True)}]}
 
 
 def test_what_can_be_stored_is_returned_as_it_is() -> None:

@@ -1,4 +1,4 @@
-"""Replace NUL characters in the journal's bodies and in plans' steps: PostgreSQL makes no text of JSON that has one."""
+"""Replace NUL characters in the journal, in plans and in snapshots: PostgreSQL makes no text of JSON that has one."""
 
 from alembic import op
 
@@ -11,7 +11,7 @@ NUL, MARK = r"\u0000", r"\ufffd"
 def upgrade() -> None:
     if op.get_bind().dialect.name != "postgresql":
         return
-    for table, column in (("journal", "body"), ("plans", "steps")):
+    for table, column in (("journal", "body"), ("plans", "steps"), ("sessions", "snapshot")):
         op.execute(
             f"UPDATE {table} SET {column} = replace({column}::text, '{NUL}', '{MARK}')::json"  # noqa: S608
             f" WHERE strpos({column}::text, '{NUL}') > 0"
