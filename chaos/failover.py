@@ -24,6 +24,7 @@ from chaos.replay import ReplayedMessage, replay
 from shared.bus import Bus, JetStreamLog
 from shared.bus.provision import provision
 from shared.domain import commands as c
+from shared.domain.actors import OPERATOR
 from shared.domain.commands import CommandMeta
 from shared.domain.session import Session
 from shared.log import SessionAtPosition, commit
@@ -104,7 +105,7 @@ class AppendRace:
         while True:
             number += 1
             began = time.monotonic()
-            by = CommandMeta(f"user:{writer}", datetime.now(UTC), f"{writer}-{number}")
+            by = CommandMeta(OPERATOR, datetime.now(UTC), f"{writer}-{number}")
             command = c.Say(text=by.id or "") if loaded.session.version == 0 else c.Rename(title=by.id or "")
             loaded, event = await commit(bus.log, loaded, command, by, timeout=APPEND_TIMEOUT)
             self.acknowledged.append(

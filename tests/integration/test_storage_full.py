@@ -71,7 +71,7 @@ async def test_an_append_without_room_is_refused_with_an_explanation(tmp_path: P
         loaded, _ = await commit(bus.log, empty, message, person())
         async with storage_full(cluster):
             with pytest.raises(LogFull, match="no room"):
-                await commit(bus.log, loaded, c.Rename(title="Another"), person(), timeout=1)
+                await commit(bus.log, loaded, c.Rename(title="Another"), person(), timeout=5)
             assert len(await bus.log.read("a")) == 1
         _, renamed = await commit(bus.log, loaded, c.Rename(title="Another"), person())
         assert renamed.version == 2
