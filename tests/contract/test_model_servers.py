@@ -112,6 +112,17 @@ class RecordedClient:
         self.partials.append(partial)
 
 
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server may ask to wait for longer than a test should take."""
+    sleep = asyncio.sleep
+
+    async def paused(seconds: float, *_: Any) -> None:
+        await sleep(min(seconds, 0.01))
+
+    monkeypatch.setattr("shared.llm.client.asyncio.sleep", paused)
+
+
 @asynccontextmanager
 async def client_of(server: RecordedServer) -> AsyncIterator[RecordedClient]:
     async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as listener:
