@@ -3,6 +3,9 @@
 The gateway is real, with a bus and a store in memory.
 """
 
+import asyncio
+from typing import Any
+
 import pytest
 from playwright.async_api import Browser, expect
 
@@ -11,6 +14,7 @@ from services.gateway.live import socket
 from shared.domain import commands as c
 from shared.log import Indeterminate, LogUnavailable
 from tests.e2e.browser import Person, Tab
+from tests.support import serving as any_app
 from tests.support.gateway import World, serving
 
 LISTS = ("Failed to load resource",)  # this store has no session lists
@@ -90,6 +94,26 @@ async def test_a_tab_over_the_connection_limit_waits(browser: Browser) -> None:
         await second.wait_for("status", "Too many requests or open tabs")
         await first.page.close()
         await second.wait_for("approve")
+
+
+async def test_a_connection_that_is_not_open_yet_is_left_without_an_error(browser: Browser) -> None:
+    world = World()
+    await world.story("s").plan()
+    answers = asyncio.Event()
+
+    async def slow_to_connect(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "websocket":
+            await answers.wait()
+        await world.app(scope, receive, send)
+
+    async with any_app.serving(slow_to_connect) as url, Person(browser, url) as person:
+        person.expected_errors = LISTS
+        tab = await person.tab("/s/s")
+        await tab.click("new-session")
+        await expect(tab.page).to_have_url(f"{url}/")
+        answers.set()
+        await tab.page.go_back()
+        await tab.wait_for("approve")
 
 
 async def test_wide_code_scrolls_under_its_line_numbers(browser: Browser) -> None:

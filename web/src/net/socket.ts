@@ -46,7 +46,10 @@ export class ReconnectingSocket {
     this.closed = true;
     clearTimeout(this.timer);
     window.removeEventListener("online", this.connectNow);
-    this.socket?.close();
+    const socket = this.socket;
+    // A browser reports a connection that is closed before it is open as an error.
+    if (socket?.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close();
+    else socket?.close();
   }
 
   /** Connects immediately instead of waiting for the next attempt. */
