@@ -75,7 +75,9 @@ async def test_a_library_entry_of_an_older_release_becomes_a_flow_entry_without_
     await database.migrate()
     async with database.begin() as connection:
         await connection.run_sync(alembic, command.downgrade, "0001")
-        await connection.run_sync(_insert_entry)
+        # A session and its accepted answer, with the columns of the first schema.
+        await connection.run_sync(_insert, "sessions", {"id": "s1"})
+        await connection.run_sync(_insert, "library", {"session_id": "s1", "request": "How many?"})
         assert "workflow" not in await connection.run_sync(_columns)
     await database.migrate()
     async with database.begin() as connection:
@@ -88,12 +90,11 @@ def _columns(connection: Connection) -> set[str]:
     return {column["name"] for column in inspect(connection).get_columns("library")}
 
 
-def _insert_entry(connection: Connection) -> None:
-    """Insert a session and its accepted answer, with the columns of the first schema."""
-    for name, values in (("sessions", {"id": "s1"}), ("library", {"session_id": "s1", "request": "How many?"})):
-        table = Table(name, MetaData(), autoload_with=connection)
-        blank = {column.name: _blank(column) for column in table.columns if not column.nullable}
-        connection.execute(table.insert(), [blank | values])
+def _insert(connection: Connection, name: str, values: dict[str, Any]) -> None:
+    """Insert a row with the columns that the table has now, and an empty value where one is needed."""
+    table = Table(name, MetaData(), autoload_with=connection)
+    blank = {column.name: _blank(column) for column in table.columns if not column.nullable}
+    connection.execute(table.insert(), [blank | values])
 
 
 def _blank(column: Column[Any]) -> Any:
@@ -105,6 +106,22 @@ def _blank(column: Column[Any]) -> Any:
         (JSON, []),
     ]
     return next((value for kind, value in kinds if isinstance(column.type, kind)), "")
+
+
+async def test_nul_characters_of_an_older_release_are_replaced(empty_url: str) -> None:
+    database = ProjectionDatabase(empty_url)
+    await database.migrate()
+    stored = {"text": "a\0\0b", "path": "C:\\\0", "written": "\\u0000"}
+    async with database.begin() as connection:
+        await connection.run_sync(alembic, command.downgrade, "0006")
+        await connection.run_sync(_insert, "sessions", {"id": "s1", "snapshot": stored})
+    await database.migrate()
+    async with database.begin() as connection:
+        found = await connection.scalar(select(t.sessions.c.snapshot))
+    # SQLite reads text of JSON with NUL as any other.
+    replaced = {"text": "a\ufffd\ufffdb", "path": "C:\\\ufffd", "written": "\\u0000"}
+    assert found == (stored if database.is_sqlite else replaced)
+    await database.close()
 
 
 async def test_a_dropped_schema_is_migrated_and_rebuilt_from_the_log(log: InMemoryLog, empty_url: str) -> None:

@@ -5,7 +5,7 @@ from alembic import op
 revision = "0007"
 down_revision = "0006"
 
-NUL, MARK = r"\u0000", r"\ufffd"
+NUL, MARK = r"(?<!\\)((?:\\\\)*)\\u0000", r"\1\ufffd"  # not the text "\\u0000", whose backslash is escaped
 
 
 def upgrade() -> None:
@@ -13,8 +13,8 @@ def upgrade() -> None:
         return
     for table, column in (("journal", "body"), ("plans", "steps"), ("sessions", "snapshot")):
         op.execute(
-            f"UPDATE {table} SET {column} = replace({column}::text, '{NUL}', '{MARK}')::json"  # noqa: S608
-            f" WHERE strpos({column}::text, '{NUL}') > 0"
+            f"UPDATE {table} SET {column} = regexp_replace({column}::text, '{NUL}', '{MARK}', 'g')::json"  # noqa: S608
+            f" WHERE {column}::text ~ '{NUL}'"
         )
 
 
