@@ -42,7 +42,7 @@ async def serving(ledger: Path | None = None) -> AsyncIterator[str]:
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx2.AsyncClient]:
-    async with serving() as url, httpx2.AsyncClient(base_url=url, timeout=10) as client:
+    async with serving() as url, httpx2.AsyncClient(base_url=url, timeout=60) as client:
         yield client
 
 
@@ -145,7 +145,7 @@ async def test_faults_set_over_http_apply_to_their_task_and_to_any_model(http: h
 async def test_the_ledger_has_every_request_with_its_outcome(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger"
     for fault in (None, "500"):  # the server starts once for each
-        async with serving(ledger) as url, httpx2.AsyncClient(base_url=url) as http:
+        async with serving(ledger) as url, httpx2.AsyncClient(base_url=url, timeout=60) as http:
             if fault:
                 await http.post("/faults", json={"fault": fault})
             reply = await complete(http)
@@ -217,7 +217,7 @@ async def test_the_process_serves_and_ends_at_sigterm() -> None:
         async with asyncio.timeout(150):
             while b"running on" not in (line := await process.stderr.readline()):
                 assert line, "the server ended before it was ready"
-        async with httpx2.AsyncClient() as client:
+        async with httpx2.AsyncClient(timeout=60) as client:
             assert (await client.get(f"http://127.0.0.1:{port}/healthz")).status_code == 200
         process.send_signal(signal.SIGTERM)
         output, _ = await asyncio.wait_for(process.communicate(), 150)

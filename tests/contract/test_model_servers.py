@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import httpx2
 import pytest
 
 import shared.llm
@@ -20,6 +19,7 @@ from parley.reply import Kind, Reply
 from shared.llm import Message, ModelError, ModelRequest
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
+from tests.support.http_client import http_client
 
 FOLDER = Path(__file__).parents[1] / "model_servers"
 RECORDINGS = sorted(FOLDER.glob("*/*.http"))
@@ -95,7 +95,7 @@ class RecordedClient:
         settings = {"openai_base_url": url, "openai_api_key": KEY, "openai_model": "m", "model_timeout": 60}
         self.model = OpenAIModel(
             Settings.model_validate(settings | {"parley_temperatures": {"planner": 0.3}}),
-            http_client=httpx2.AsyncClient(verify=False),  # reading certificates takes most of the time
+            http_client=http_client(),
             first_wait=0.001,
         )
         self.calls: list[ModelCall] = []

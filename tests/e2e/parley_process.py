@@ -17,6 +17,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from cli.ports import free_port
+from tests.support.http_client import http_client
 from tests.support.timeouts import WAIT_TIMEOUT
 
 ROOT = Path(__file__).parents[2]
@@ -41,21 +42,21 @@ class RunningParley:
         return str(json.loads((self.home / "running.json").read_text())["nats_url"])
 
     async def add_fault(self, **fault: Any) -> None:
-        async with httpx2.AsyncClient() as http:
+        async with http_client() as http:
             (await http.post(f"{self.rehearsal_url}/faults", json=fault)).raise_for_status()
 
     async def clear_faults(self) -> None:
         """Removes all faults of the model."""
-        async with httpx2.AsyncClient() as http:
+        async with http_client() as http:
             (await http.delete(f"{self.rehearsal_url}/faults")).raise_for_status()
 
     async def model_calls(self) -> list[Json]:
-        async with httpx2.AsyncClient() as http:
+        async with http_client() as http:
             return list((await http.get(f"{self.rehearsal_url}/calls")).json())
 
     async def wait_until_ready(self) -> None:
         """Waits until all services are ready."""
-        async with asyncio.timeout(WAIT_TIMEOUT), httpx2.AsyncClient() as http:
+        async with asyncio.timeout(WAIT_TIMEOUT), http_client() as http:
             while True:
                 with suppress(httpx2.HTTPError):
                     if (await http.get(f"{self.url}readyz")).status_code == 200:

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import httpx2
 from mcp import Client as Assistant
 
 from shared.domain.session import SERVICE_OF
@@ -15,13 +14,14 @@ from tests.e2e.browser import Person
 from tests.e2e.cli_runner import Cli, wait_for_exit
 from tests.e2e.parley_process import Client, Json, RunningParley
 from tests.integration.test_mcp_parley import program, says
+from tests.support.http_client import http_client
 from tests.support.timeouts import WAIT_TIMEOUT
 
 REQUEST = "Help me create a simple calculator"
 
 
 async def get(running: RunningParley, path: str) -> Any:
-    async with httpx2.AsyncClient() as http:
+    async with http_client() as http:
         return (await http.get(f"{running.url.rstrip('/')}{path}")).raise_for_status().json()
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from tests.e2e.parley_process import ROOT, RunningParley, running_parley
 from tests.support import greedy
+from tests.support.http_client import http_client
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(240)]
 SECONDS = 6.0  # duration of each attack
@@ -54,7 +55,7 @@ class OtherUser:
 @asynccontextmanager
 async def other_user(running: RunningParley) -> AsyncIterator[OtherUser]:
     headers = {"Authorization": f"Bearer {KEYS['other']}"}
-    async with httpx2.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
+    async with http_client(base_url=running.url, headers=headers) as http:
         yield OtherUser(http)
 
 
@@ -161,8 +162,7 @@ async def test_a_call_is_made_while_another_users_slow_calls_run(tmp_path: Path)
     settings = {"PARLEY_AUTH": "keys", "PARLEY_API_KEYS": keys, "PARLEY_PACKS_DIR": str(tmp_path / "packs")}
     async with running_parley(tmp_path, **settings) as running:
         clients = [
-            httpx2.AsyncClient(base_url=running.url, headers={"Authorization": f"Bearer {key}"}, timeout=60)
-            for key in KEYS.values()
+            http_client(base_url=running.url, headers={"Authorization": f"Bearer {key}"}) for key in KEYS.values()
         ]
         greedy_user, other = clients
         slow = [await start_plan(greedy_user, "wait_for_file", path=str(end)) for _ in range(8)]

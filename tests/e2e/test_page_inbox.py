@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 
-import httpx2
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
@@ -15,6 +14,7 @@ from shared.testing import session_ids
 from tests.e2e.browser import Tab
 from tests.e2e.keyboard import Keyboard
 from tests.e2e.store_user import DELIVERED, ESCALATED, PENDING, TWO_ORDERS, Customer, Replies, cancel_replies
+from tests.support.http_client import http_client
 from tests.support.parley import InProcess, in_process
 from tests.support.store import STORE
 
@@ -85,7 +85,7 @@ async def test_waiting_sessions_are_counted_and_opened_by_keyboard(ada: Customer
 async def failed_plan(parley: InProcess) -> str:
     """The id of the session of a plan whose only step failed."""
     step = {"text": "Divide", "tool": "calculate", "arguments": {"expression": "1 / 0"}}
-    async with httpx2.AsyncClient(base_url=f"{parley.url}/api/execution-plans", timeout=60) as http:
+    async with http_client(base_url=f"{parley.url}/api/execution-plans") as http:
         stored = (await http.post("/store", json={"description": "Divide by nothing", "steps": [step]})).json()
         failed = (await http.post(f"/{stored['task_id']}/approve", json={"version": stored["version"]})).json()
     assert failed["status"] == "failed"
@@ -107,7 +107,7 @@ async def test_an_unfinished_plan_is_resumed_from_the_inbox(ada: Customer) -> No
     assert (await (await response.value).json())["session_id"] == session_id
     await inbox_tab.wait_until_gone("inbox-panel")
     assert inbox_tab.session_id == session_id
-    async with httpx2.AsyncClient(base_url=ada.parley.url, timeout=60) as http:
+    async with http_client(base_url=ada.parley.url) as http:
         plan = (await http.get(f"/api/execution-plans/{session_id}", params={"timeout": 30})).json()
     assert (plan["status"], plan["steps"][0]["attempt"]) == ("failed", 2)
     await inbox_tab.wait_for("failure")

@@ -5,12 +5,12 @@ import json
 import sys
 from collections.abc import AsyncIterator
 
-import httpx2
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from tests.e2e.store_user import ESCALATED, Customer, Replies, call, turn
+from tests.support.http_client import http_client
 from tests.support.parley import InProcess, in_process
 from tests.support.timeouts import WAIT_TIMEOUT
 
@@ -39,7 +39,7 @@ async def parley(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InPr
 
 async def wait_for_tool(parley: InProcess, tool: str) -> None:
     """Waits until the server's tool is available: Parley starts without waiting for it, and sends no notice."""
-    async with asyncio.timeout(WAIT_TIMEOUT), httpx2.AsyncClient(base_url=parley.url) as http:
+    async with asyncio.timeout(WAIT_TIMEOUT), http_client(base_url=parley.url) as http:
         while tool not in (await http.get("api/tools")).text:  # noqa: ASYNC110
             await asyncio.sleep(0.1)
 

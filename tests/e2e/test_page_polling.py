@@ -1,10 +1,10 @@
 """A polling plan on the page: its progress in words, a raised budget, and skipping."""
 
-import httpx2
 from playwright.async_api import expect
 
 from tests.e2e.browser import Person
 from tests.e2e.parley_process import RunningParley
+from tests.support.http_client import http_client
 
 LOOKS = {"tool": "list_files", "arguments": {}, "condition": "files", "every": 600, "at_most": 3_600}
 STEPS = [
@@ -18,7 +18,7 @@ async def test_a_user_raises_the_budget_of_a_polling_plan_and_skips_its_step(
     person: Person, running: RunningParley
 ) -> None:
     plan = {"description": "Wait for a file", "steps": STEPS, "settings": {"call_budget": 1}}
-    async with httpx2.AsyncClient(base_url=f"{running.url.rstrip('/')}/api/execution-plans", timeout=60) as http:
+    async with http_client(base_url=f"{running.url.rstrip('/')}/api/execution-plans") as http:
         stored = (await http.post("/store", json=plan)).json()
     assert stored.get("status") == "pending_approval", stored
     tab = await person.tab(f"/s/{stored['session_id']}")

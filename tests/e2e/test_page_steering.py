@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx2
 from playwright.async_api import Browser, expect
 
 from tests.e2e.browser import NARROW, WIDE, Person, Tab
 from tests.e2e.parley_process import RunningParley
 from tests.e2e.store_user import PENDING, USER
+from tests.support.http_client import http_client
 from tests.support.http_server import HttpServer, Received, response
 
 FIND, FAILING, DEPENDENT, LAST = "Find the customer", "Look up an order", "Look it up again", "Find them again"
@@ -32,7 +32,7 @@ STEPS: list[dict[str, Any]] = [
 async def tab_with_failed_step(browser: Browser, running: RunningParley, **options: Any) -> AsyncIterator[Tab]:
     """Opens the page of a session whose second step has failed."""
     async with (
-        httpx2.AsyncClient(base_url=f"{running.url.rstrip('/')}/api/execution-plans", timeout=60) as http,
+        http_client(base_url=f"{running.url.rstrip('/')}/api/execution-plans") as http,
         Person(browser, running.url, **options) as person,
     ):
         stored = (await http.post("/store", json={"description": "Look it up", "steps": STEPS})).json()
@@ -135,7 +135,7 @@ async def test_a_running_plan_is_edited_and_approved_after_the_current_step(
         {"id": "s2", "text": "Count", "tool": "calculate", "arguments": {"expression": "1 + 1"}, "after": ["s1"]},
     ]
     async with (
-        httpx2.AsyncClient(base_url=f"{running.url.rstrip('/')}/api/execution-plans", timeout=60) as http,
+        http_client(base_url=f"{running.url.rstrip('/')}/api/execution-plans") as http,
         Person(browser, running.url) as person,
     ):
         stored = (await http.post("/store", json={"description": "Count", "steps": steps})).json()

@@ -3,12 +3,12 @@
 import json
 from datetime import datetime, timedelta
 
-import httpx2
 from playwright.async_api import Browser, expect
 
 from tests.e2e.browser import WIDE, Person, Tab
 from tests.e2e.parley_process import RunningParley
 from tests.e2e.store_user import PENDING, USER
+from tests.support.http_client import http_client
 
 NAME = "Look an order up for me"
 DOCUMENT = f"""
@@ -48,7 +48,7 @@ async def test_a_template_is_saved_from_a_session(browser: Browser, running: Run
         f"What is the status of order {PENDING[0]}?"
     )
     async with (
-        httpx2.AsyncClient(base_url=f"{running.url.rstrip('/')}/api", timeout=60) as http,
+        http_client(base_url=f"{running.url.rstrip('/')}/api") as http,
         Person(browser, running.url, viewport=WIDE) as person,
     ):
         started = (await http.post("/sessions", json={"request": request, "workflow": "agentflow"})).json()
@@ -96,7 +96,7 @@ async def test_a_template_is_imported_and_exported(browser: Browser, running: Ru
 
 async def test_a_schedule_is_daily_once_or_removed(browser: Browser, running: RunningParley) -> None:
     async with (
-        httpx2.AsyncClient(base_url=f"{running.url.rstrip('/')}/api", timeout=60) as http,
+        http_client(base_url=f"{running.url.rstrip('/')}/api") as http,
         Person(browser, running.url, viewport=WIDE, timezone_id="Asia/Tokyo") as person,
     ):
         await person.context.add_init_script(f"localStorage.setItem('parley.choice', {STORED_CHOICE})")

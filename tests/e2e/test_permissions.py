@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import httpx2
-
 from parley.client.client import Parley as Client
 from parley.client.client import RemoteSession
 from parley.protocol.server import Snapshot
@@ -18,6 +16,7 @@ from shared.bus.connection import FORBIDDEN
 from shared.services import SERVICES
 from shared.settings import Settings
 from tests.e2e.parley_process import ROOT, RunningParley
+from tests.support.http_client import http_client
 from tests.support.store import STORE
 from tests.support.timeouts import WAIT_TIMEOUT
 
@@ -52,7 +51,7 @@ async def conversation(parley: Client) -> RemoteSession:
 
 async def read_everything(url: str, session: RemoteSession) -> None:
     """Sends each GET request of the API, most of which the gateway answers from plan_store and the executor."""
-    async with httpx2.AsyncClient(base_url=url, timeout=20) as http:
+    async with http_client(base_url=url) as http:
         paths: dict[str, Any] = json.loads((ROOT / "docs" / "openapi.json").read_text())["paths"]
         plans = (await http.get(f"/api/sessions/{session.id}/plans")).json()["plans"]
         version = plans[0]["version"]
@@ -89,7 +88,7 @@ async def test_services_never_exceed_their_permissions(running: RunningParley) -
             if event.type == "approval.expired":
                 break
         await read_everything(running.url, calculator)
-        async with httpx2.AsyncClient(base_url=running.url) as http:
+        async with http_client(base_url=running.url) as http:
             assert (await http.delete(f"/api/sessions/{calculator.id}")).status_code == 200
         types = {event.type for session in (cancelled, question, waiting) for event in await session.journal()}
     assert types >= {"turn.planned", "actions.started", "actions.finished", "turn.verified", "answer.given"}

@@ -3,7 +3,6 @@
 import asyncio
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from chaos.process import ROOT
@@ -13,6 +12,7 @@ from shared.domain.session import Session
 from shared.log import SessionAtPosition, accept
 from shared.store import PlanStoreClient
 from shared.store_api import DEAD_LIST, HEALTH
+from tests.support.http_client import http_client
 from tests.support.inbox import api
 from tests.support.releases import SERVICES, Person, Releases, next_release, releases
 from tests.support.timeouts import WAIT_TIMEOUT
@@ -36,7 +36,7 @@ async def fold_session(parley: Releases, session_id: str) -> tuple[Session, list
 
 async def check_upgrade_needed(parley: Releases, session_id: str, key: str) -> None:
     """Checks that this release refuses a message to the session with a reason, and serves other sessions."""
-    async with httpx2.AsyncClient(base_url=parley.url, timeout=30) as http:
+    async with http_client(base_url=parley.url) as http:
         message = {"type": "approval", "id": key, "approved": True, "version": 2}
         refused = (await http.post(f"/api/sessions/{session_id}/messages", json=message)).json()
         assert refused["code"] == "upgrade_needed", refused
@@ -50,7 +50,7 @@ async def check_upgrade_needed(parley: Releases, session_id: str, key: str) -> N
 @pytest.mark.timeout(SECONDS)
 async def test_a_rolling_upgrade_loses_no_acknowledged_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     newer = await asyncio.to_thread(next_release, tmp_path / "next")
-    async with releases(tmp_path, ROOT) as parley, httpx2.AsyncClient(base_url=parley.url, timeout=30) as http:
+    async with releases(tmp_path, ROOT) as parley, http_client(base_url=parley.url) as http:
         people = [Person(f"p{number}", parley.url) for number in range(3)]
         sessions = [asyncio.create_task(person.live()) for person in people]
         for service in WRITERS_FIRST:

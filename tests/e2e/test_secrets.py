@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx2
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -27,6 +26,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from cli.ports import free_port
 from shared.domain.session import SERVICE_OF
 from tests.e2e.parley_process import ROOT, RunningParley, running_parley
+from tests.support.http_client import http_client
 from tests.support.serving import serving
 from tests.support.timeouts import WAIT_TIMEOUT
 
@@ -131,7 +131,7 @@ def _secrets(running: RunningParley) -> dict[str, str]:
 async def _provoke(running: RunningParley) -> list[str]:
     """Causes all kinds of gateway errors; returns the answers."""
     answers: list[str] = []
-    async with httpx2.AsyncClient(base_url=running.url, timeout=20) as http:
+    async with http_client(base_url=running.url) as http:
 
         async def request(method: str, path: str, **options: Any) -> None:
             answer = await http.request(method, path, **options)
@@ -181,7 +181,7 @@ async def _run_failing_sessions(running: RunningParley) -> list[str]:
     """Starts a session for each way of quoting the key; returns their snapshots, journals and exports."""
     texts: list[str] = []
     headers = {"authorization": f"Bearer {ALICE_KEY}"}
-    async with httpx2.AsyncClient(base_url=running.url, timeout=30, headers=headers) as http:
+    async with http_client(base_url=running.url, headers=headers) as http:
         for number, workflow in enumerate(["conversation", "agentflow"] * 3 + ["flow"]):
             started = await http.post("/api/sessions", json={"request": f"Task {number}", "workflow": workflow})
             session = f"/api/sessions/{started.json()['session_id']}"
@@ -197,7 +197,7 @@ async def _run_failing_sessions(running: RunningParley) -> list[str]:
 
 
 async def _ready(running: RunningParley) -> None:
-    async with asyncio.timeout(WAIT_TIMEOUT), httpx2.AsyncClient(base_url=running.url) as http:
+    async with asyncio.timeout(WAIT_TIMEOUT), http_client(base_url=running.url) as http:
         while (await http.get("/readyz")).status_code != 200:  # noqa: ASYNC110  a health endpoint is polled
             await asyncio.sleep(0.1)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 
-import httpx2
 import pytest
 
 from parley.events.values import Step
@@ -11,6 +10,7 @@ from shared.bus import Bus
 from shared.domain import commands as c
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
+from tests.support.http_client import http_client
 from tests.support.serving import serving
 from tests.support.stack import Person, working
 
@@ -123,7 +123,7 @@ async def test_the_code_is_written_from_the_edited_plan(person: Person) -> None:
 
 
 async def test_a_message_during_planning_is_in_the_plan_before_review(person: Person, rehearsal: str) -> None:
-    async with httpx2.AsyncClient() as http:
+    async with http_client() as http:
         await http.post(f"{rehearsal}/faults", json={"task": "text_plan", "latency": 0.5, "times": 1})
     await person.does(c.Say(text="Help me create a simple calculator"))
     await person.does(c.Say(text="Add a step to write a short help text"))

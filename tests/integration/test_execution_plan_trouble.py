@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from parley.client import Parley
@@ -18,6 +17,7 @@ from shared.domain.plan_steps import task_status
 from shared.settings import Settings
 from tests.integration.test_execution_plan import CANCEL, LOOK, WHO, approve, open_session, order_status, plan
 from tests.integration.test_execution_plans_rest import serving_plans
+from tests.support.http_client import http_client
 from tests.support.plan_plugins import install_plugins
 from tests.support.timeouts import WAIT_TIMEOUT
 
@@ -81,7 +81,7 @@ async def test_when_tabs_approve_and_edit_at_once_the_plan_runs_at_most_once(set
     async with (
         serving_plans(settings) as there,
         Parley(there.url) as parley,
-        httpx2.AsyncClient(base_url=there.url, timeout=60) as http,
+        http_client(base_url=there.url) as http,
     ):
         for tab in range(4):
             stored = await there.post("/store", description="Work it out", steps=[adds(1)])

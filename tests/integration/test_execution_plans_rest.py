@@ -20,6 +20,7 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient
 from tests.integration.test_execution_plan import CANCEL, LOOK, ORDER, USER, WHO, WRONG, order_status, plan
 from tests.support.gateway import gateway_settings, serving
+from tests.support.http_client import http_client
 from tests.support.stack import working
 
 STEPS = [
@@ -66,7 +67,7 @@ async def serving_plans(
         async with (
             working(settings, model, *services, store=PlanStoreClient),
             serving(app) as address,
-            httpx2.AsyncClient(base_url=f"http://{address}", timeout=60) as http,
+            http_client(base_url=f"http://{address}") as http,
         ):
             yield PlanRestClient(http, address, model)
     finally:

@@ -23,6 +23,7 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient
 from tests.support.executors import executor
 from tests.support.gateway import gateway_settings, serving
+from tests.support.http_client import http_client
 from tests.support.stack import Person, working
 from tests.support.timeouts import WAIT_TIMEOUT
 
@@ -158,7 +159,7 @@ async def gateway(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
             serving(
                 build(gateway_config, gateway_bus, PlanStoreClient(gateway_bus), DeferredLog(gateway_bus))
             ) as address,
-            httpx2.AsyncClient(
+            http_client(
                 base_url=f"http://{address}/api/sessions", headers={"Authorization": "Bearer ka"}, timeout=60
             ) as http,
         ):

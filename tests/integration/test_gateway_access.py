@@ -18,6 +18,7 @@ from services.gateway.app import build
 from services.gateway.rest.page import NONCE_PLACEHOLDER, SAFE_HEADERS
 from shared.domain import commands as c
 from tests.support.gateway import SECRET, TOKEN, World, client, serving
+from tests.support.http_client import http_client
 from tests.support.timeouts import WAIT_TIMEOUT
 
 KEYS = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": SECRET}
@@ -29,7 +30,7 @@ PASTED = {"sec-fetch-site": "none"}  # what a browser sends for an address that 
 
 @asynccontextmanager
 async def _http_client(address: str, **headers: str) -> AsyncIterator[httpx2.AsyncClient]:
-    async with httpx2.AsyncClient(base_url=f"http://{address}", headers=headers) as http:
+    async with http_client(base_url=f"http://{address}", headers=headers) as http:
         yield http
 
 

@@ -14,6 +14,7 @@ from services.gateway.rest.assets import accepted_encodings
 from services.gateway.rest.session_rows import MAX_REQUEST_CHARS, session_rows_response
 from shared.store_api import SESSION_LIST
 from tests.support.gateway import FakeStore, World, gateway_settings, serving
+from tests.support.http_client import http_client
 
 SCRIPT = b"console.log('parley');\n" * 100
 
@@ -28,7 +29,7 @@ async def http(tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
     (tmp_path / "assets" / "small.css").write_text("p {}")
     world = World()
     app = build(gateway_settings(), world.bus, world.store, world.log, page=tmp_path)
-    async with serving(app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as client:
+    async with serving(app) as address, http_client(base_url=f"http://{address}") as client:
         yield client
 
 
@@ -131,7 +132,7 @@ async def test_a_poll_is_answered_with_304_until_a_row_changes(path: str) -> Non
     world = World()
     store = OneSession(world.log)
     app = build(gateway_settings(), world.bus, store, world.log)
-    async with serving(app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with serving(app) as address, http_client(base_url=f"http://{address}") as http:
         first = await http.get(path)
         headers = {"if-none-match": first.headers["etag"]}
         again = await http.get(path, headers=headers)

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx2
 import pytest
 import pytest_asyncio
 
@@ -15,6 +14,7 @@ from shared.domain import commands as c
 from shared.domain.errors import CommandRefused
 from shared.log import SessionAtPosition, StoredMessage
 from tests.support.gateway import FakeStore, World, client, gateway_settings, serving
+from tests.support.http_client import http_client
 
 
 class CountingWorld(World):
@@ -132,7 +132,7 @@ async def test_a_rest_message_to_a_followed_session_causes_no_load(world: Counti
         await her.send("resume", session_id="s")
         await her.until("event", version=2)
         world.loads = 0
-        async with httpx2.AsyncClient(base_url=f"http://{address}", trust_env=False) as rest:
+        async with http_client(base_url=f"http://{address}", trust_env=False) as rest:
             approval = {"type": "approval", "approved": True, "version": 2}
             sent = await rest.post("/api/sessions/s/messages", json=approval)
         assert sent.status_code == 200, sent.text

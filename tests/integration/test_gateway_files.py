@@ -10,6 +10,7 @@ from parley.events.values import ActionSpec, FileRef
 from shared.domain import commands as c
 from shared.story import finish_action
 from tests.support.gateway import World, serving
+from tests.support.http_client import http_client
 
 KEYS = {"parley_auth": "keys", "parley_api_keys": "alice=a,bob=b", "parley_secret": "s" * 40}
 PAGE = b"<script>alert(1)</script>"
@@ -18,7 +19,7 @@ NAMES = {"notes/today.html": PAGE, "ü; filename=x.exe": b"two", 'say "hi".txt':
 
 def rest_client(address: str, key: str = "") -> httpx2.AsyncClient:
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return httpx2.AsyncClient(base_url=f"http://{address}/api", headers=headers)
+    return http_client(base_url=f"http://{address}/api", headers=headers)
 
 
 async def create_session_with_files(world: World, files: dict[str, bytes], owner: str = "local") -> None:

@@ -6,11 +6,11 @@ import sys
 import time
 from collections.abc import AsyncIterator
 
-import httpx2
 import pytest
 
 from tests.support.flooded import KEYS, Flooded, flooded
 from tests.support.floods import FLOODS
+from tests.support.http_client import http_client
 
 pytestmark = pytest.mark.long
 
@@ -29,7 +29,7 @@ async def gateway() -> AsyncIterator[Flooded]:
 @pytest.mark.parametrize("flood", FLOODS)
 async def test_other_clients_are_served_during_a_flood(flood: str, gateway: Flooded) -> None:
     headers = {"authorization": f"Bearer {KEYS['bob']}"}
-    async with httpx2.AsyncClient(base_url=f"http://{gateway.address}", headers=headers, timeout=60) as bob:
+    async with http_client(base_url=f"http://{gateway.address}", headers=headers) as bob:
         assert (await bob.get("/api/me")).status_code == 200
         arguments = (flood, gateway.address, KEYS["alice"], str(SECONDS), str(CONNECTIONS))
         flooding = await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.support.floods", *arguments)

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from tests.support.gateway import SECRET, TOKEN, World, serving
+from tests.support.http_client import http_client
 
 KEYS: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": SECRET}
 LOGIN: dict[str, Any] = {"parley_auth": "token", "parley_token": TOKEN, "parley_secret": SECRET}
@@ -39,7 +40,7 @@ class Browser:
 
 @asynccontextmanager
 async def browsing(world: World) -> AsyncIterator[Browser]:
-    async with serving(world.app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with serving(world.app) as address, http_client(base_url=f"http://{address}") as http:
         yield Browser(http, address)
 
 

@@ -20,6 +20,7 @@ from shared.bus.provision import provision
 from shared.settings import Settings
 from shared.store import PlanStoreClient
 from tests.support.gateway import SECRET, World, client, gateway_settings, serving
+from tests.support.http_client import http_client
 from tests.support.timeouts import WAIT_TIMEOUT
 
 KEYS: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": SECRET}
@@ -29,7 +30,7 @@ KEYS: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=
 async def browser(address: str, key: str = "ka") -> AsyncIterator[httpx2.AsyncClient]:
     """A browser that has opened the login link, and sends requests from our own page."""
     page_headers = {"origin": f"http://{address}", "sec-fetch-site": "none"}
-    async with httpx2.AsyncClient(base_url=f"http://{address}", headers=page_headers) as http:
+    async with http_client(base_url=f"http://{address}", headers=page_headers) as http:
         assert (await http.get("/", params={"token": key})).status_code == 303
         yield http
 
@@ -40,7 +41,7 @@ def cookie(browser: httpx2.AsyncClient) -> dict[str, str]:
 
 
 async def status(address: str, headers: dict[str, str]) -> int:
-    async with httpx2.AsyncClient(base_url=f"http://{address}", headers=headers) as http:
+    async with http_client(base_url=f"http://{address}", headers=headers) as http:
         return (await http.get("/api/me")).status_code
 
 
@@ -91,12 +92,12 @@ async def test_logout_closes_the_sockets_of_this_login_only() -> None:
 
 
 async def test_only_a_cookie_can_be_logged_out() -> None:
-    async with serving(World(**KEYS).app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with serving(World(**KEYS).app) as address, http_client(base_url=f"http://{address}") as http:
         assert (await http.post("/api/logout")).status_code == 401
         answer = await http.post("/api/logout", headers={"authorization": "Bearer ka"})
         assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
         assert "ends when it is changed" in answer.json()["hint"]
-    async with serving(World().app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with serving(World().app) as address, http_client(base_url=f"http://{address}") as http:
         assert (await http.post("/api/logout")).status_code == 422
 
 

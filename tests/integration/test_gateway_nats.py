@@ -24,6 +24,7 @@ from shared.services import WORKERS
 from shared.settings import Settings
 from shared.store import PlanStoreClient
 from tests.support.gateway import Client, client, serving
+from tests.support.http_client import http_client
 from tests.support.nats import kill9
 from tests.support.stories import CODE, Conversation
 from tests.support.timeouts import WAIT_TIMEOUT
@@ -50,7 +51,7 @@ async def addresses(settings: Settings, plan_store: PlanStore) -> AsyncIterator[
 
 async def _ready(address: str, status: int = 200) -> Any:
     """Wait until the readiness check responds with this status. Returns its checks."""
-    async with httpx2.AsyncClient(base_url=f"http://{address}") as http, asyncio.timeout(WAIT_TIMEOUT):
+    async with http_client(base_url=f"http://{address}") as http, asyncio.timeout(WAIT_TIMEOUT):
         while (await http.get("/readyz")).status_code != status:  # noqa: ASYNC110  a health endpoint is polled
             await asyncio.sleep(0.02)
         return (await http.get("/readyz")).json()
@@ -77,7 +78,7 @@ async def test_two_gateways_show_the_same_conversation(addresses: tuple[str, str
 
 
 async def test_a_session_over_rest_from_creation_to_deletion(addresses: tuple[str, str], bus: Bus) -> None:
-    async with httpx2.AsyncClient(base_url=f"http://{addresses[0]}") as http:
+    async with http_client(base_url=f"http://{addresses[0]}") as http:
         created = await http.post("/api/sessions", json={"request": "A calculator", "id": "one"})
         assert created.status_code == 201, created.text
         assert (
@@ -143,7 +144,7 @@ async def test_racing_clients_produce_one_history_and_clear_refusals(addresses: 
         assert sum(accepted + refused for accepted, refused in counts) == 2 * rounds
         assert all(accepted for accepted, _ in counts)
         assert sum(refused for _, refused in counts) > 0
-        async with httpx2.AsyncClient(base_url=f"http://{addresses[0]}") as http:
+        async with http_client(base_url=f"http://{addresses[0]}") as http:
             url = f"/api/sessions/{session_id}/journal"
             journal = (await http.get(url, params={"limit": 1000})).json()
         versions = [event["version"] for event in journal["events"]]
@@ -198,7 +199,7 @@ async def test_the_gateway_recovers_when_nats_restarts(addresses: tuple[str, str
         await her.send("user_message", content="A calculator")
         await her.event("message.received")
         kill9(nats)
-        async with httpx2.AsyncClient(base_url=f"http://{addresses[0]}") as http:
+        async with http_client(base_url=f"http://{addresses[0]}") as http:
             assert (await http.get("/healthz")).status_code == 200
         readiness = await _ready(address=addresses[0], status=503)
         assert readiness["checks"]["nats"].startswith("no connection")
@@ -216,7 +217,7 @@ async def test_the_gateway_can_start_before_nats_and_plan_store(tmp_path: Path) 
     settings = Settings(nats_url="nats://127.0.0.1:9", parley_home=tmp_path, parley_auth="none")
     bus = Bus(settings, "gateway")
     async with serving(build(settings, bus, PlanStoreClient(bus, wait=0.5), DeferredLog(bus))) as address:
-        async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
+        async with http_client(base_url=f"http://{address}") as http:
             assert (await http.get("/healthz")).json() == {"alive": True}
             ready = await http.get("/readyz")
             assert ready.status_code == 503
@@ -241,7 +242,7 @@ async def test_tools_artefacts_inbox_and_memories_over_the_real_bus(addresses: t
         previewed.append(PreviewCall.model_validate_json(data))
         return Preview(known=False).model_dump_json().encode()
 
-    async with httpx2.AsyncClient(base_url=f"http://{addresses[0]}/api", timeout=30) as http:
+    async with http_client(base_url=f"http://{addresses[0]}/api") as http:
         assert (await http.get("/tools")).status_code == 503
         await bus.answer(TOOLS_LIST, list_tools, queue="executor")
         await bus.answer(TOOLS_PREVIEW, preview, queue="executor")
@@ -278,7 +279,7 @@ async def test_tools_artefacts_inbox_and_memories_over_the_real_bus(addresses: t
 
 async def test_dead_letters_are_dismissed_over_rest(addresses: tuple[str, str], bus: Bus) -> None:
     await bus.client.jetstream().publish("session.zzz.planner.x", b"what?")
-    async with httpx2.AsyncClient(base_url=f"http://{addresses[0]}/api", timeout=30) as http:
+    async with http_client(base_url=f"http://{addresses[0]}/api") as http:
         [dead_letter] = await _rows_once_projected(http, "/dead", "parked")
         url = f"/dead/SESSIONS/{dead_letter['position']}"
         dismissed = await http.delete(url)

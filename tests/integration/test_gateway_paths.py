@@ -11,6 +11,7 @@ from parley.protocol.flows import FLOWS_LIST
 from shared.domain import commands as c
 from tests.support.flow_services import SQL, Services, flows_for
 from tests.support.gateway import Client, World, client, serving
+from tests.support.http_client import http_client
 
 REQUEST = "How many orders are pending?"
 
@@ -99,7 +100,7 @@ def _path_checker(address: str, her: Client) -> Callable[..., Awaitable[httpx2.R
     """A function that posts nodes to the path check, of the client's session unless another one is named."""
 
     async def check(nodes: Sequence[str], *, session_id: str = "", **more: Any) -> httpx2.Response:
-        async with httpx2.AsyncClient(base_url=f"http://{address}/api") as http:
+        async with http_client(base_url=f"http://{address}/api") as http:
             path = f"/sessions/{session_id or her.session_id}/path/check"
             return await http.post(path, json={"nodes": nodes, **more})
 

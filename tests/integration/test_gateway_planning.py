@@ -15,6 +15,7 @@ from shared.domain import commands as c
 from shared.domain.messages import chat_history
 from tests.support.flow_services import SQL, Services, flows_for
 from tests.support.gateway import World, client, serving
+from tests.support.http_client import http_client
 
 ASK: dict[str, Any] = {"messages": [{"role": "user", "content": "How many orders are pending?"}]}
 PATH = [
@@ -39,7 +40,7 @@ async def _connected(world: World, key: str = "") -> AsyncIterator[tuple[httpx2.
     async with (
         serving(world.app) as address,
         Services(world.bus, world.log) as services,
-        httpx2.AsyncClient(base_url=f"http://{address}/api", headers=headers, timeout=20) as http,
+        http_client(base_url=f"http://{address}/api", headers=headers) as http,
     ):
         yield http, services, address
 
@@ -279,9 +280,9 @@ async def test_other_users_sessions_are_not_accessible() -> None:
     world = World(**KEYS)
     async with _connected(world, "ka") as (http, _, address):
         mine = await _chat(http, "How many orders are pending?")
-        async with httpx2.AsyncClient(base_url=f"http://{address}/api", headers={"Authorization": "Bearer kb"}) as bob:
+        async with http_client(base_url=f"http://{address}/api", headers={"Authorization": "Bearer kb"}) as bob:
             await _refused(bob, 404, "/chat", ASK | {"session_id": mine["session_id"]})
-        async with httpx2.AsyncClient(base_url=f"http://{address}/api") as anonymous:
+        async with http_client(base_url=f"http://{address}/api") as anonymous:
             for path, body in (("/chat", ASK), ("/planning/plan", {"request": "x"})):
                 await _refused(anonymous, 401, path, body)
             for path in ("/planning/flows", "/planning/flows/x", "/planning/proposals", "/library"):

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Any
 
-import httpx2
 import pytest
 import pytest_asyncio
 
 from tests.support.gateway import TOKEN, World, serving
+from tests.support.http_client import http_client
 from tests.support.timeouts import WAIT_TIMEOUT
 
 MEDIA_TYPE = "application/problem+json"
@@ -44,14 +44,14 @@ def check_problem(body: bytes, status: int, code: str) -> None:
 async def test_a_refused_request_gets_a_problem(
     address: str, method: str, path: str, body: Any, status: int, code: str
 ) -> None:
-    async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with http_client(base_url=f"http://{address}") as http:
         answer = await http.request(method, path, json=body, headers=LOGGED_IN)
     assert (answer.status_code, answer.headers["content-type"]) == (status, MEDIA_TYPE)
     check_problem(answer.content, status, code)
 
 
 async def test_every_api_route_refuses_an_unauthenticated_request_with_a_problem(address: str) -> None:
-    async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with http_client(base_url=f"http://{address}") as http:
         paths = (await http.get("/openapi.json")).json()["paths"]
         routes = [(path, method) for path in paths if path.startswith("/api/") for method in paths[path]]
         assert len(routes) > 20
@@ -62,7 +62,7 @@ async def test_every_api_route_refuses_an_unauthenticated_request_with_a_problem
 
 
 async def test_every_documented_error_of_the_api_is_a_problem(address: str) -> None:
-    async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with http_client(base_url=f"http://{address}") as http:
         paths = (await http.get("/openapi.json")).json()["paths"]
     refusals = [
         answer["content"]
@@ -77,7 +77,7 @@ async def test_every_documented_error_of_the_api_is_a_problem(address: str) -> N
 
 
 async def test_an_unauthenticated_request_gets_a_problem(address: str) -> None:
-    async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with http_client(base_url=f"http://{address}") as http:
         answer = await http.get("/api/sessions")
     assert (answer.status_code, answer.headers["content-type"]) == (401, MEDIA_TYPE)
     check_problem(answer.content, 401, "unauthorized")
@@ -102,7 +102,7 @@ async def test_malformed_http_gets_a_problem(address: str) -> None:
 async def test_a_wrong_method_gets_a_problem_that_names_the_allowed_ones(
     method: str, path: str, allowed: str, address: str
 ) -> None:
-    async with httpx2.AsyncClient(base_url=f"http://{address}", headers=LOGGED_IN) as http:
+    async with http_client(base_url=f"http://{address}", headers=LOGGED_IN) as http:
         answer = await http.request(method, path)
         nowhere = await http.request(method, "/api/nowhere")
     assert (answer.status_code, answer.headers["allow"], answer.headers["content-type"]) == (405, allowed, MEDIA_TYPE)

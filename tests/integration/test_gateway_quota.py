@@ -22,6 +22,7 @@ from services.gateway.rest import journal
 from services.gateway.rest.response_backpressure import ResponseBackpressure
 from shared.domain import commands as c
 from tests.support.gateway import SECRET, World, client, gateway_settings, serving
+from tests.support.http_client import http_client
 from tests.support.stories import STEPS
 from tests.support.timeouts import WAIT_TIMEOUT
 
@@ -32,7 +33,7 @@ CHAT = {"messages": [{"role": "user", "content": "How many orders are pending?"}
 
 @asynccontextmanager
 async def rest_client(address: str, headers: dict[str, str] | None = None) -> AsyncIterator[httpx2.AsyncClient]:
-    async with httpx2.AsyncClient(base_url=f"http://{address}/api", headers=headers) as http:
+    async with http_client(base_url=f"http://{address}/api", headers=headers) as http:
         yield http
 
 

@@ -3,11 +3,11 @@
 import re
 from urllib.parse import urljoin
 
-import httpx2
 import pytest
 
 from services.gateway.rest.page import PAGE
 from tests.support.gateway import SECRET, World, serving
+from tests.support.http_client import http_client
 
 BELOW = ("", "/parley", "/tools/parley", "/a/b.c/d-e/_f", "/api-tools/ws2")
 KEYS = {"parley_auth": "keys", "parley_api_keys": "alice=ka", "parley_secret": SECRET}
@@ -22,7 +22,7 @@ def urls(page: str) -> list[str]:
 async def test_everything_is_found_below_a_path_that_the_proxy_keeps(below: str) -> None:
     if not PAGE.joinpath("index.html").is_file():
         pytest.fail("the page is not built: run `make page`")
-    async with serving(World().app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with serving(World().app) as address, http_client(base_url=f"http://{address}") as http:
         for path in ("/", "/index.html", "/s/abc", "/s/abc/"):
             page = await http.get(f"{below}{path}")
             assert page.status_code == 200
@@ -37,7 +37,7 @@ async def test_everything_is_found_below_a_path_that_the_proxy_keeps(below: str)
 
 @pytest.mark.parametrize("below", BELOW)
 async def test_a_login_link_leads_back_below_the_path(below: str) -> None:
-    async with serving(World(**KEYS).app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with serving(World(**KEYS).app) as address, http_client(base_url=f"http://{address}") as http:
         for path in ("/", "/s/abc"):
             answer = await http.get(f"{below}{path}?token=ka&x=1", headers={"sec-fetch-site": "none"})
             assert answer.status_code == 303
@@ -50,7 +50,7 @@ async def test_a_login_link_leads_back_below_the_path(below: str) -> None:
 
 async def test_only_the_path_that_is_set_is_removed() -> None:
     world = World(agent_root_path="/tools/parley/")
-    async with serving(world.app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with serving(world.app) as address, http_client(base_url=f"http://{address}") as http:
         statuses = [(await http.get(path)).status_code for path in ("/tools/parley/api/me", "/api/me", "/x/api/me")]
         assert statuses == [200, 200, 404]
         answer = await http.get("/tools/parley")
@@ -61,5 +61,5 @@ async def test_only_the_path_that_is_set_is_removed() -> None:
     "path", ["/x/metrics", "/x/healthz", "/x/readyz", "/nothing", "/..%2f/", "/x//api/me", "/x/api"]
 )
 async def test_other_paths_are_not_taken_for_parleys(path: str) -> None:
-    async with serving(World().app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with serving(World().app) as address, http_client(base_url=f"http://{address}") as http:
         assert (await http.get(path)).status_code == 404

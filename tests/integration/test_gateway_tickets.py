@@ -4,7 +4,6 @@ import asyncio
 import time
 from typing import Any
 
-import httpx2
 import jwt
 import pytest
 from websockets.exceptions import InvalidStatus
@@ -19,6 +18,7 @@ from shared.bus import Bus
 from shared.settings import Settings
 from shared.store import PlanStoreClient
 from tests.support.gateway import SECRET, TOKEN, World, client, gateway_settings, serving
+from tests.support.http_client import http_client
 
 KEYS: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": SECRET}
 NOW = int(time.time())
@@ -27,7 +27,7 @@ KEY = derive_key(SECRET.encode(), TICKET)
 
 
 async def issue_ticket(address: str, key: str = "ka") -> str:
-    async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with http_client(base_url=f"http://{address}") as http:
         answer = await http.post("/api/tickets", headers={"authorization": f"Bearer {key}"})
         assert (answer.status_code, answer.json()["seconds"]) == (201, TICKET_SECONDS)
         return str(answer.json()["ticket"])
@@ -65,7 +65,7 @@ async def test_tickets_work_with_every_authentication_mode(mode: str) -> None:
 
 async def test_tickets_are_not_issued_to_unauthenticated_requests_or_foreign_pages() -> None:
     world = World(**KEYS)
-    async with serving(world.app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with serving(world.app) as address, http_client(base_url=f"http://{address}") as http:
         assert (await http.post("/api/tickets")).status_code == 401
         # This sets a cookie, which authenticates the requests that follow.
         await http.get("/", params={"token": "ka"}, headers={"sec-fetch-site": "none"})
@@ -139,7 +139,7 @@ async def test_tickets_are_refused_while_the_broker_is_unavailable() -> None:
 
 async def test_tickets_and_cookies_are_not_interchangeable() -> None:
     world = World(**KEYS)
-    async with serving(world.app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with serving(world.app) as address, http_client(base_url=f"http://{address}") as http:
         issued = await issue_ticket(address)
         assert (await http.get("/api/me", headers={"authorization": f"Bearer {issued}"})).status_code == 401
         name = world.app.state.gateway.authenticator.cookie_name(secure=False)

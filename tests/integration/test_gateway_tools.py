@@ -10,6 +10,7 @@ from parley.protocol.tools import TOOLS_LIST, TOOLS_PREVIEW, Change, ListTools, 
 from shared.domain import commands as c
 from shared.story import finish_action
 from tests.support.gateway import World, client, serving
+from tests.support.http_client import http_client
 from tests.support.stories import Conversation
 
 SCHEMA: dict[str, Any] = {
@@ -50,7 +51,7 @@ def world() -> World:
 
 def _rest(address: str, key: str = "") -> httpx2.AsyncClient:
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return httpx2.AsyncClient(base_url=f"http://{address}/api", headers=headers)
+    return http_client(base_url=f"http://{address}/api", headers=headers)
 
 
 async def _session_awaiting_approval(world: World, owner: str = "local") -> Conversation:

@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from services.gateway.app import build
@@ -22,6 +21,7 @@ from services.gateway.http_protocol import (
 from services.gateway.live import websocket_protocol
 from services.gateway.rest.page import SAFE_HEADERS
 from tests.support.gateway import SECRET, World, serving
+from tests.support.http_client import http_client
 from tests.support.timeouts import WAIT_TIMEOUT
 
 KEYS = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": SECRET}
@@ -262,7 +262,7 @@ async def test_the_oldest_idle_connection_is_closed_for_a_new_one() -> None:
 
 
 async def test_authentication_precedes_the_body() -> None:
-    async with gateway() as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with gateway() as address, http_client(base_url=f"http://{address}") as http:
         json_ = {"content-type": "application/json"}
         for path in (
             "/api/chat",

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 import cli.nats_server
@@ -23,6 +22,7 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient
 from shared.story import finish_action
 from tests.support.gateway import client, gateway_settings, serving
+from tests.support.http_client import http_client
 from tests.support.stories import Conversation
 from tests.support.timeouts import WAIT_TIMEOUT
 
@@ -87,7 +87,7 @@ async def test_a_session_larger_than_a_message_is_loaded_stopped_and_exported(se
         async with client(address) as browser:
             await browser.send("stop", session_id="large", id="m1")
             await browser.event("session.stopped")
-        async with httpx2.AsyncClient(base_url=f"http://{address}", timeout=30) as http:
+        async with http_client(base_url=f"http://{address}") as http:
             exported = await http.get("/api/sessions/large/export", params={"format": "json"})
         assert exported.status_code == 200
         assert len(exported.json()["journal"]) == expected.session.version + 1

@@ -24,6 +24,7 @@ from shared.log import SessionAtPosition
 from shared.settings import Settings
 from tests.e2e.parley_process import ROOT
 from tests.support.gateway import SECRET, TOKEN, World, serving
+from tests.support.http_client import http_client
 from tests.support.stories import CODE
 
 READ_PLANS = ("list_plans", "get_plan_by_task_id", "get_plan_status", "format_execution_plan")
@@ -276,7 +277,7 @@ async def test_http_requires_the_gateways_token(tmp_path: Path) -> None:
             endpoint = f"http://127.0.0.1:{port}/mcp"
             await _refused_without_a_token(endpoint)
             async with (
-                httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, trust_env=False) as http,
+                http_client(headers={"Authorization": f"Bearer {TOKEN}"}, trust_env=False) as http,
                 Client(streamable_http_client(endpoint, http_client=http)) as client,
             ):
                 assert (await says(client, "start_session", request=REQUEST))["waits_for"] == "work"
@@ -286,7 +287,7 @@ async def test_http_requires_the_gateways_token(tmp_path: Path) -> None:
 
 
 async def _refused_without_a_token(endpoint: str) -> None:
-    async with httpx2.AsyncClient(trust_env=False) as http:
+    async with http_client(trust_env=False) as http:
         while True:
             try:
                 assert (await http.get(endpoint)).status_code == 401

@@ -29,6 +29,7 @@ from shared.store import PlanStoreClient
 from shared.telemetry import metrics
 from tests.conftest import person
 from tests.support.gateway import SECRET, TOKEN, World, client, serving
+from tests.support.http_client import http_client
 from tests.support.inbox import PLANNER, Inbox, consuming, store, until_idle
 from tests.support.rehearsal_server import rehearsal_server
 from tests.support.stack import Person, working
@@ -202,7 +203,7 @@ async def test_labels_have_few_values_after_many_sessions(bus: Bus, settings: Se
 
 async def _run_session(address: str, number: int) -> str:
     """Run one session over the socket and over REST; return its id."""
-    async with client(address) as ann, httpx2.AsyncClient(base_url=f"http://{address}", timeout=60) as http:
+    async with client(address) as ann, http_client(base_url=f"http://{address}") as http:
         await ann.send("user_message", content=f"Help me create a simple calculator, the {number}th")
         review = await ann.until("text_plan_review", seconds=60)
         session_id = str(review["session_id"])
@@ -213,7 +214,7 @@ async def _run_session(address: str, number: int) -> str:
 
 
 async def _check_metrics_page(address: str, ids: list[str]) -> None:
-    async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with http_client(base_url=f"http://{address}") as http:
         text = (await http.get("/metrics")).text
     assert not [session_id for session_id in ids if session_id in text]
     assert metric_value("websocket_connections") == 0
@@ -242,7 +243,7 @@ async def _wait_for_metrics(settings: Settings, service: str, expected: str) -> 
     command = (sys.executable, "-m", f"services.{service}.app")
     process = await asyncio.create_subprocess_exec(*command, env=environment)
     try:
-        async with asyncio.timeout(WAIT_TIMEOUT), httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
+        async with asyncio.timeout(WAIT_TIMEOUT), http_client(base_url=f"http://127.0.0.1:{port}") as http:
             while True:
                 with suppress(httpx2.HTTPError):
                     if expected in (text := (await http.get("/metrics")).text):
@@ -255,7 +256,7 @@ async def _wait_for_metrics(settings: Settings, service: str, expected: str) -> 
 
 async def test_the_gateways_metrics_need_a_token() -> None:
     world = World(parley_auth="token", parley_token=TOKEN, parley_secret=SECRET, parley_metrics_token="scrape-me")
-    async with serving(world.app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with serving(world.app) as address, http_client(base_url=f"http://{address}") as http:
 
         async def status(token: str | None) -> int:
             headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -267,5 +268,5 @@ async def test_the_gateways_metrics_need_a_token() -> None:
         assert await status(TOKEN) == 200
         sessions = await http.get("/api/sessions", headers={"Authorization": "Bearer scrape-me"})
         assert sessions.status_code == 401  # the token is for metrics only
-    async with serving(World().app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with serving(World().app) as address, http_client(base_url=f"http://{address}") as http:
         assert (await http.get("/metrics")).text.startswith("# HELP")

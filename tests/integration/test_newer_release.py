@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx2
 import pytest
 
 from parley.client import Parley, RequestRefused
@@ -29,6 +28,7 @@ from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, Worker, WorkerDeps
 from tests.conftest import person
 from tests.support.gateway import World, client, serving
+from tests.support.http_client import http_client
 from tests.support.newer_release import NEEDS, newer_message
 from tests.support.stack import Person, working
 from tests.support.timeouts import WAIT_TIMEOUT
@@ -108,7 +108,7 @@ async def test_users_of_a_session_that_a_newer_release_continued_get_a_clear_ref
         assert (await her.error("upgrade_needed"))["reply_to"] == "r1"
         await her.send("resume", session_id="s", after=0)
         await her.error("upgrade_needed")
-        async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
+        async with http_client(base_url=f"http://{address}") as http:
             responses = [
                 await http.get("/api/sessions/s"),
                 await http.post("/api/sessions/s/messages", json={"type": "stop"}),
@@ -128,7 +128,7 @@ async def test_a_streamed_chat_ends_at_once_when_a_newer_release_continues_its_s
     ask = {"messages": [{"role": "user", "content": "How many orders?"}], "id": "one", "timeout": 60, "stream": True}
     async with (
         serving(world.app) as address,
-        httpx2.AsyncClient(base_url=f"http://{address}", timeout=30) as http,
+        http_client(base_url=f"http://{address}") as http,
         http.stream("POST", "/api/chat", json=ask) as answer,
     ):
         lines = answer.aiter_lines()
@@ -149,7 +149,7 @@ async def test_a_gateway_stays_ready_while_sessions_wait_for_an_upgrade() -> Non
         return answer | {"waiting_for_upgrade": 3, "said_by_a_newer_one": True} if verb == HEALTH.name else answer
 
     world.store.ask = waiting  # type: ignore[method-assign]
-    async with serving(world.app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+    async with serving(world.app) as address, http_client(base_url=f"http://{address}") as http:
         answer = await http.get("/readyz")
         assert answer.status_code == 200
         assert answer.json()["checks"]["upgrade"].startswith("a newer release has continued some sessions")

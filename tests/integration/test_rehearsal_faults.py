@@ -5,7 +5,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
-import httpx2
 import pytest
 
 from parley.events.values import ModelCall
@@ -16,6 +15,7 @@ from services.planner.conversation_prompt import PlanDraft
 from shared.llm import Message, ModelFailed, ModelRequest, ModelUnreachable
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
+from tests.support.http_client import http_client
 from tests.support.serving import serving
 from tests.support.timeouts import WAIT_TIMEOUT
 
@@ -203,7 +203,7 @@ async def test_a_cancelled_call_is_reported_and_its_connection_closed(
     assert (call.outcome, call.estimated) == ("cancelled", True)
     assert call.prompt_tokens == -(-sum(len(message["content"]) for message in MESSAGES) // 4)
     assert call.completion_tokens > 0
-    async with httpx2.AsyncClient() as http, asyncio.timeout(WAIT_TIMEOUT):
+    async with http_client() as http, asyncio.timeout(WAIT_TIMEOUT):
         while (server_calls := (await http.get(f"{url}/calls")).json())[0]["outcome"] == "running":
             pass  # the server notices the closed connection after a while
     assert [entry["outcome"] for entry in server_calls] == ["cancelled"]

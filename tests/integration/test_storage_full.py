@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from chaos.cluster import Cluster
@@ -25,6 +24,7 @@ from shared.store import PlanStoreClient
 from shared.testing import session_ids
 from tests.conftest import person
 from tests.support.gateway import client, serving
+from tests.support.http_client import http_client
 from tests.support.lost_servers import LOSES_SERVERS
 from tests.support.lost_servers import sockets_collected as sockets_collected
 from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
@@ -51,7 +51,7 @@ async def parley(model: RehearsalServer) -> AsyncIterator[str]:
             working(settings, model.model),
             serving(build(settings, bus, PlanStoreClient(bus), DeferredLog(bus))) as address,
         ):
-            async with httpx2.AsyncClient(base_url=f"http://{address}") as http, asyncio.timeout(WAIT_TIMEOUT):
+            async with http_client(base_url=f"http://{address}") as http, asyncio.timeout(WAIT_TIMEOUT):
                 while (await http.get("/readyz")).status_code != 200:  # noqa: ASYNC110  a health endpoint is polled
                     await asyncio.sleep(0.02)
             yield address

@@ -28,6 +28,7 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient
 from tests.conftest import person
 from tests.support.gateway import serving
+from tests.support.http_client import http_client
 from tests.support.timeouts import WAIT_TIMEOUT
 
 
@@ -72,7 +73,7 @@ async def test_a_server_that_stores_nothing_is_reported_and_started_again(
         await provision(settings)
         bus = Bus(settings, "gateway")
         app = build(settings, bus, PlanStoreClient(bus), DeferredLog(bus))
-        async with serving(app) as address, httpx2.AsyncClient(base_url=f"http://{address}", timeout=20) as http:
+        async with serving(app) as address, http_client(base_url=f"http://{address}") as http:
             while (await storage(http)) != "ok":  # noqa: ASYNC110  a health endpoint is polled
                 await asyncio.sleep(0.05)
             forbid_writes(server)

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from parley.client import Parley
@@ -21,6 +20,7 @@ from shared.templates.shipped import shipped_templates
 from tests.integration.test_execution_plan import CANCEL, LOOK, ORDER, USER, WHO, order_status, plan
 from tests.integration.test_execution_plans_rest import PlanRestClient, serving_plans
 from tests.integration.test_http_plan import stock
+from tests.support.http_client import http_client
 from tests.support.http_server import http_server, response
 from tests.support.timeouts import WAIT_TIMEOUT
 
@@ -133,7 +133,7 @@ async def test_an_exported_template_is_imported_and_an_outdated_change_refused(s
                 await parley.templates.read(document)
         with pytest.raises(RequestRefused, match="comes with Parley"):
             await parley.templates.delete("parley-cancel-order")
-        async with httpx2.AsyncClient(base_url=f"{there.url}/api") as http:
+        async with http_client(base_url=f"{there.url}/api") as http:
             both = {"document": DOCUMENT, "template": template.template.model_dump(mode="json")}
             bodies: list[dict[str, Any]] = [{}, {"template": {}}, both]
             for body in bodies:
@@ -247,7 +247,7 @@ async def file_of(parley: Parley, there: PlanRestClient, name: str, used: Execut
     """The file that the plan wrote."""
     done = await approved(parley, used)
     assert done.status == "completed", done.text
-    async with httpx2.AsyncClient(base_url=there.url) as http:
+    async with http_client(base_url=there.url) as http:
         answer = await http.get(f"/api/sessions/{done.session_id}/files/{name}")
         assert answer.status_code == 200, answer.text
         return json.loads(answer.text)

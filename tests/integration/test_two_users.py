@@ -32,6 +32,7 @@ from shared.store import PlanStoreClient
 from tests.support.flow_services import Services, answer_flows
 from tests.support.frame_generator import TYPES, FrameGenerator
 from tests.support.gateway import SECRET, Client, client, gateway_settings, serving
+from tests.support.http_client import http_client
 
 MARK = "ALICES-OWN-WORDS"
 ALICE, BOB = {"Authorization": "Bearer ka"}, {"Authorization": "Bearer kb"}
@@ -110,7 +111,7 @@ class TwoUsers(NamedTuple):
 
 @asynccontextmanager
 async def _http(address: str, headers: dict[str, str]) -> AsyncIterator[httpx2.AsyncClient]:
-    async with httpx2.AsyncClient(base_url=f"http://{address}", headers=headers, timeout=60) as http:
+    async with http_client(base_url=f"http://{address}", headers=headers) as http:
         yield http
 
 

@@ -18,6 +18,7 @@ import httpx2
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
+from tests.support.http_client import http_client
 from tests.support.timeouts import WAIT_TIMEOUT
 
 REQUEST = "Help me create a simple calculator"
@@ -33,7 +34,7 @@ class Greedy:
         self.url = url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {key}"}
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
-        self.http = httpx2.AsyncClient(base_url=self.url, headers=self._headers, timeout=30, limits=limits)
+        self.http = http_client(base_url=self.url, headers=self._headers, limits=limits)
 
     def socket(self, **options: Any) -> connect:
         url = self.url.replace("http", "ws", 1) + "/ws"

@@ -10,6 +10,7 @@ import httpx2
 from rehearsal.app import build
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
+from tests.support.http_client import http_client
 from tests.support.serving import serving
 from tests.support.timeouts import WAIT_TIMEOUT
 
@@ -44,7 +45,7 @@ class RehearsalServer:
 
 @asynccontextmanager
 async def rehearsal_server(settings: Settings) -> AsyncIterator[RehearsalServer]:
-    async with serving(build(pace=0)) as url, httpx2.AsyncClient() as http:
+    async with serving(build(pace=0)) as url, http_client() as http:
         server = RehearsalServer(url, settings, http)
         yield server
         await server.model.aclose()

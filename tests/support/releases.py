@@ -18,6 +18,7 @@ from shared.bus import Bus
 from shared.bus.provision import provision
 from shared.environment import child_environment
 from shared.settings import Settings
+from tests.support.http_client import http_client
 
 Json = dict[str, Any]
 SERVICES = ("plan_store", "planner", "generator", "verifier", "gateway")
@@ -145,7 +146,7 @@ class Person:
         self._leaving = True
 
     async def live(self) -> None:
-        async with httpx2.AsyncClient(base_url=self._url, timeout=30, trust_env=False) as http:
+        async with http_client(base_url=self._url, trust_env=False) as http:
             while not self._leaving:
                 await self.run_session(http, f"{self._name}-{len(self.done)}")
 

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import SHARING_A_PARLEY
-
 ROOT = Path(__file__).parents[2]
 CODE = ("services", "shared", "parley", "packs", "sql", "flows", "rehearsal", "cli", "bench", "chaos", "scripts")
 SHARED = {
@@ -405,10 +403,6 @@ def test_modules_respect_the_line_limit() -> None:
 
 def line_limit(path: Path) -> int:
     return LONGER.get(name(path), TEST_LINES if is_within(path, "tests", "rehearsal/tests") else LINES)
-
-
-def test_files_scheduled_together_exist() -> None:
-    assert [file for row in SHARING_A_PARLEY for file in row if not (ROOT / file).exists()] == []
 
 
 def test_every_module_has_a_docstring() -> None:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 import pytest
 import yaml
 from prometheus_client import Counter, Gauge, Histogram
@@ -15,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from cli.ports import free_port
 from shared.telemetry import metrics
 from shared.worker.health import health_server
+from tests.support.http_client import http_client
 
 ROOT = Path(__file__).parents[2]
 DASHBOARD = ROOT / "deploy" / "grafana" / "parley.json"
@@ -117,7 +117,7 @@ def test_a_timed_block_is_observed_under_its_outcome() -> None:
 
 async def test_a_service_serves_metrics_beside_its_health() -> None:
     port, ready = free_port(), True
-    async with health_server(port, lambda: ready), httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
+    async with health_server(port, lambda: ready), http_client(base_url=f"http://127.0.0.1:{port}") as http:
         exposed = await http.get("/metrics")
         assert exposed.headers["content-type"].startswith("text/plain")
         names = {family.name for family in text_string_to_metric_families(exposed.text)}
@@ -132,6 +132,6 @@ async def test_a_silent_client_does_not_delay_others() -> None:
     port = free_port()
     async with health_server(port, lambda: True):
         _, silent = await asyncio.open_connection("127.0.0.1", port)
-        async with httpx2.AsyncClient() as http:
+        async with http_client() as http:
             assert (await http.get(f"http://127.0.0.1:{port}/healthz", timeout=2)).status_code == 200
         silent.close()

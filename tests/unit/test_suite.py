@@ -1,0 +1,22 @@
+"""Rules for the tests themselves."""
+
+from pathlib import Path
+
+from tests.conftest import RACING, SHARING_A_PARLEY
+
+ROOT = Path(__file__).resolve().parents[2]
+OWN_CLIENT = "httpx2.AsyncClient" + "("
+
+
+def test_files_with_a_marker_or_a_shared_parley_exist() -> None:
+    racing = [f"tests/{folder}/test_{name}.py" for folder, names in RACING.items() for name in names]
+    assert [file for file in (*sum(SHARING_A_PARLEY, ()), *racing) if not (ROOT / file).exists()] == []
+
+
+def test_http_clients_wait_as_long_as_tests_do() -> None:
+    """A client of the library waits five seconds, which a busy machine exceeds."""
+    assert [
+        f"{path.relative_to(ROOT)}: call http_client of tests.support.http_client"
+        for path in (ROOT / "tests").rglob("*.py")
+        if path.name != "http_client.py" and OWN_CLIENT in path.read_text().replace(OWN_CLIENT + "transport=", "")
+    ] == []
