@@ -1,6 +1,8 @@
 """Fixtures that most suites use: for each test a new, provisioned nats-server and a bus connected to it."""
 
+import asyncio
 import gc
+import shutil
 import signal
 from collections.abc import AsyncIterator, Generator, Iterator
 from datetime import UTC, datetime
@@ -14,6 +16,8 @@ from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from cli.nats_server import NatsServer, nats_server
+from packs.retail.pack import Retail
+from services.plan_store.database import ProjectionDatabase
 from shared import retry
 from shared.bus import Bus
 from shared.bus.provision import provision
@@ -133,9 +137,26 @@ def nats(tmp_path: Path) -> Iterator[NatsServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def filled_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a migrated database and a filled sample store, which take longer than most tests."""
+    home = tmp_path_factory.mktemp("filled")
+    asyncio.run(_fill(Settings(parley_home=home)))
+    return home
+
+
+async def _fill(settings: Settings) -> None:
+    database, retail = ProjectionDatabase(settings.sql_url), Retail()
+    await database.migrate()
+    await database.close()
+    await retail.open(settings)
+    await retail.close()
+
+
 @pytest.fixture
-async def settings(nats: NatsServer, tmp_path: Path) -> Settings:
+async def settings(nats: NatsServer, tmp_path: Path, filled_home: Path) -> Settings:
     """Settings of a provisioned server, with times short enough for tests."""
+    shutil.copytree(filled_home, tmp_path, dirs_exist_ok=True)
     settings = Settings(nats_url=nats.url, parley_home=tmp_path, ack_wait=2, graceful_timeout=2, model_outage_timeout=5)
     await provision(settings)
     return settings
