@@ -137,6 +137,8 @@ async def test_a_backup_includes_databases_that_are_files(settings: Settings, ta
 async def test_existing_files_and_streams_are_not_overwritten(
     settings: Settings, bus: Bus, target: Settings, tmp_path: Path
 ) -> None:
+    for file in settings.parley_home.glob("*.db"):
+        file.unlink()  # they would be refused first
     await commit(bus.log, SessionAtPosition(Session("s"), 0), c.Say(text="begin"), person())
     await create_backup(settings, tmp_path / "copy")
     with pytest.raises(Declined, match="not empty"):

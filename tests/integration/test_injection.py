@@ -169,6 +169,7 @@ async def running_services(
     settings: Settings, patch: pytest.MonkeyPatch, data: Any, tools: Sequence[RegisteredTool] = ()
 ) -> AsyncIterator[tuple[GullibleModel, Worlds]]:
     """Run the four services over a retail store with this data; the executor has these additional tools."""
+    (settings.parley_home / "retail.db").unlink()  # of the sample data
     worlds = Worlds(settings.retail_url, lambda: data)
     await worlds.open()
 

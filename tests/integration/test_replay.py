@@ -45,6 +45,7 @@ class TaskReplay(Person):
 @pytest.mark.timeout(300)
 async def test_every_result_and_every_world_matches_tau_bench(settings: Settings, bus: Bus) -> None:
     expected = json.loads((TAU_BENCH / "expected_dev.json").read_text())["tasks"]
+    (settings.parley_home / "retail.db").unlink()  # of the sample data
     settings = settings.model_copy(update={"parley_retail_data_dir": TAU_BENCH})
     no_approvals = SessionSettings(world="own", approval="never", max_turns=100)
     async with working(settings, ScriptedModel(), "executor"):
