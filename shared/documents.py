@@ -2,6 +2,7 @@
 
 In YAML an unquoted word is a text, unless it is true, false, null, ~, or a number that loses nothing: 3, -0.5, 1.5e3,
 but not 007, 1.10, 1e3, 1_000 or 12:30. Dates and yes, no, on, off are texts, too. A name is always a text.
+A comment begins its line, or has a space after its #.
 """
 
 import codecs
@@ -9,11 +10,12 @@ import json
 import re
 import unicodedata
 from collections import Counter
+from decimal import Decimal
 from typing import Any
 
 import yaml
 
-MARK = "\ufeff"  # the byte order mark that some editors write before the text
+BYTE_ORDER_MARK = "\ufeff"  # some editors write it before the text
 MAX_DEPTH = 40  # levels of lists and objects in YAML
 WORDS = {
     "null": "|~|null|Null|NULL",
@@ -23,6 +25,7 @@ WORDS = {
     "merge": "<<",
 }
 TAG = "tag:yaml.org,2002:"
+_INEXACT = "cannot be kept exactly: round it, or put it in quotes"
 
 
 class BadDocument(ValueError):
@@ -45,27 +48,31 @@ def decode(data: bytes) -> str:
 
 
 def read_json(text: str) -> Any:
-    """The value; a byte order mark before it is skipped. Raises BadDocument, also for NaN and names given twice."""
+    """The value; a byte order mark before it is skipped.
+
+    Raises BadDocument, also for NaN, numbers that no float is exactly, and names given twice.
+    """
     text = _without_mark(text)
     try:
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_refuse_constant)
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_refuse_constant, parse_float=_exact_float)
     except json.JSONDecodeError as error:
         raise BadDocument(error.msg + _hint(text, error.lineno), error.lineno, error.colno) from None
     except BadDocument:
         raise
     except RecursionError:
         raise BadDocument("it is nested too deep") from None
-    except ValueError:
-        raise BadDocument("it has too long a number") from None
+    except (ValueError, ArithmeticError):
+        raise BadDocument(f"it has a number that {_INEXACT}") from None
 
 
 def read_yaml(text: str, *, max_values: int = 0) -> Any:
     """The value of the one document; a byte order mark before it, or after its first “---”, is skipped.
 
     A document with aliases may have `max_values` values, each alias counted as what it stands for; 0: no aliases.
-    Raises BadDocument, also for names that occur twice, tags, and a comment that cuts a text.
+    Raises BadDocument, also for names that occur twice, tags, numbers that no float is exactly, and a comment that may
+    be part of a text.
     """
-    text = re.sub(rf"\A(---[ \t]*\r?\n){MARK}", r"\1", _without_mark(text))
+    text = re.sub(rf"\A(---[ \t]*\r?\n){BYTE_ORDER_MARK}", r"\1", _without_mark(text))
     try:
         return _Loader(text, max_values).get_single_data()
     except yaml.MarkedYAMLError as error:
@@ -78,9 +85,9 @@ def read_yaml(text: str, *, max_values: int = 0) -> Any:
 
 
 def _without_mark(text: str) -> str:
-    text = text.removeprefix(MARK)
-    if text.startswith(MARK):
-        raise BadDocument(f"it begins with a second {_name(MARK)}, which is invisible: delete it", 1, 2)
+    text = text.removeprefix(BYTE_ORDER_MARK)
+    if text.startswith(BYTE_ORDER_MARK):
+        raise BadDocument(f"it begins with a second {_name(BYTE_ORDER_MARK)}, which is invisible: delete it", 1, 2)
     return text
 
 
@@ -94,6 +101,14 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> None:
     raise BadDocument(f"{name} is not a JSON number")
+
+
+def _exact_float(digits: str) -> float:
+    """Raises ValueError or ArithmeticError if no float is exactly this number."""
+    number = float(digits)
+    if Decimal(repr(number)) != Decimal(digits):
+        raise ValueError
+    return number
 
 
 def _hint(text: str, number: int) -> str:
@@ -110,7 +125,7 @@ def _is_invisible(char: str) -> bool:
 
 
 def _name(char: str) -> str:
-    word = "byte order mark" if char == MARK else unicodedata.name(char, "control character").lower()
+    word = "byte order mark" if char == BYTE_ORDER_MARK else unicodedata.name(char, "control character").lower()
     return f"{word} (U+{ord(char):04X})"
 
 
@@ -129,15 +144,34 @@ class _Loader(yaml.SafeLoader):
         self._sizes: dict[yaml.Node, int] = {}
 
     def scan_plain(self) -> Any:
-        """Refuse “an order like #W1”: what follows the # would be lost. “# ”, with a space, is a comment."""
-        scanner: Any = self
         token: Any = super().scan_plain()
-        if MARK in token.value:
+        if BYTE_ORDER_MARK in token.value:
             raise _refusal("a byte order mark can only stand at the beginning", token)
-        if scanner.peek() == "#" and scanner.line == token.end_mark.line and scanner.peek(1) not in "\0 \t\r\n#":
-            why = "the text ends here, as a # after a space begins a comment: put the text in quotes, or write “# ”"
-            raise _refusal(why, scanner)
+        self._check_comment(after_text=True)
         return token
+
+    def scan_to_next_token(self) -> None:
+        self._check_comment()
+        super().scan_to_next_token()
+
+    def scan_block_scalar_ignored_line(self, start_mark: yaml.Mark) -> None:
+        self._check_comment()
+        super().scan_block_scalar_ignored_line(start_mark)
+
+    def _check_comment(self, *, after_text: bool = False) -> None:
+        """Refuse “color: #fff” and “an order like #W1”: what follows the # would be lost.
+
+        After an unquoted text, a comment may not begin an indented line either: the text could go on there.
+        """
+        scanner: Any = self
+        while scanner.peek() == " ":
+            scanner.forward()
+        if scanner.peek() != "#" or scanner.peek(1) in "\0 \t\r\n#":
+            return
+        before = scanner.buffer[scanner.pointer - scanner.column : scanner.pointer]
+        if before.strip() or (after_text and scanner.column > scanner.indent):
+            why = "a # begins a comment here, and a text would be lost: put it in quotes, or write “# ”"
+            raise _refusal(why, scanner)
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
@@ -181,9 +215,9 @@ class _Loader(yaml.SafeLoader):
 
     def construct_number(self, node: yaml.ScalarNode) -> float:
         try:
-            return int(node.value) if node.tag == TAG + "int" else float(node.value)
-        except ValueError:
-            raise _refusal("this number is too long", node) from None
+            return int(node.value) if node.tag == TAG + "int" else _exact_float(node.value)
+        except (ValueError, ArithmeticError):
+            raise _refusal(f"this number {_INEXACT}", node) from None
 
 
 def _refusal(why: str, where: Any) -> yaml.MarkedYAMLError:

@@ -1,7 +1,6 @@
 """Reads and writes templates as JSON and YAML documents. Pure."""
 
 import json
-import math
 from typing import Any, Literal
 
 import yaml
@@ -51,8 +50,6 @@ def _check_storable(value: JsonValue, deep: int = 0) -> None:
     match value:
         case str() if "\0" in value:
             raise Invalid("The document contains a NUL character, which databases do not store.")
-        case float() if not math.isfinite(value):
-            raise Invalid("The document contains a number that is too large.")
         case dict() | list() if deep >= MAX_DEPTH:
             raise Invalid(f"The document has more than {MAX_DEPTH} levels of lists and objects.")
         case dict():

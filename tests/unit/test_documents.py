@@ -89,9 +89,20 @@ def test_a_byte_order_mark_before_a_document_is_skipped(text: str) -> None:
         ("a\u200b: 1", "this name has an invisible character; the line has an invisible zero width space (U+200B)"),
         ("a: 1\nb:\u00a02", "invisible no-break space (U+00A0) in column 3"),
         ("a: 1\n\u00a0b: 2", "invisible no-break space (U+00A0) in column 1"),
-        ("a: 1\nb: order #W1", "the text ends here, as a # after a space begins a comment: put the text in quotes"),
+        (
+            "a: 1\nb: order #W1",
+            "a # begins a comment here, and a text would be lost: put it in quotes",
+        ),
         ("a: {b: order #1, c: 2}", "begins a comment"),
         ("a: the first\n  line, then #2", "begins a comment"),
+        ("a: order\n  #5 is late", "begins a comment here, and a text would be lost"),
+        ("color: #fff", "begins a comment"),
+        ("- #W1", "begins a comment"),
+        ('a: "x" #W1', "begins a comment"),
+        ("[b, #c\n d]", "begins a comment"),
+        ("[b,#c\n d]", "begins a comment"),
+        ("{a: #b\n c}", "begins a comment"),
+        ("a: > #5\nb: 1", "begins a comment"),
         ("a: 1\nb: 2\na: 3", "“a” occurs twice, in line 3"),
         ("a: {{params.x}}", "a name must be a text; put a text with {{…}} in quotes, in line 1"),
         ("a: !!str 3", "the tag !!str is not supported"),
@@ -102,7 +113,11 @@ def test_a_byte_order_mark_before_a_document_is_skipped(text: str) -> None:
         ("a: 1\nb: \x07", "control character (U+0007) cannot stand in YAML, in line 2"),
         ("a:\tb\n\tc: 1", "cannot start any token"),
         ("[" * 50, "more than 40 levels"),
-        ("a: " + "1" * 6_000, "this number is too long, in line 1"),
+        ("a: " + "1" * 6_000, "this number cannot be kept exactly: round it, or put it in quotes, in line 1"),
+        ("a: 0.12345678901234567891", "this number cannot be kept exactly"),
+        ("a: 1.5e400", "this number cannot be kept exactly"),
+        ("a: 1.5e-400", "this number cannot be kept exactly"),
+        ("a: 1.5e-99999999999999999999", "this number cannot be kept exactly"),
     ],
 )
 def test_yaml_that_would_be_misread_is_refused(text: str, why: str) -> None:
@@ -121,12 +136,31 @@ def test_yaml_that_would_be_misread_is_refused(text: str, why: str) -> None:
         ('{"a": 1, "a": 2}', "“a” occurs twice in one object"),
         ("[NaN]", "NaN is not a JSON number"),
         ("[" * 100_000, "nested too deep"),
-        ("1" * 6_000, "too long a number"),
+        ("1" * 6_000, "it has a number that cannot be kept exactly"),
+        ("1e400", "it has a number that cannot be kept exactly"),
+        ("0.12345678901234567891", "it has a number that cannot be kept exactly"),
     ],
 )
 def test_json_that_would_be_misread_is_refused(text: str, why: str) -> None:
     with pytest.raises(BadDocument, match=re.escape(why)):
         read_json(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#fff\na: b",
+        "a: b\n#c",
+        "a: b #",
+        "a: # c\n  b",
+        "a: b ## c",
+        "a:\n  #c\n  b",
+        "{\n  #c\n  a: b\n}",
+        "---\n#a: c\na: b\n#d: e",
+    ],
+)
+def test_a_comment_begins_its_line_or_has_a_space(text: str) -> None:
+    assert read_yaml(text) == {"a": "b"}
 
 
 def test_json_keeps_invisible_characters_in_texts() -> None:

@@ -240,7 +240,7 @@ LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
         ("\n" + "[" * 5_000, "more than 40 levels of lists and objects, in line 2"),
         (f"a: [{'x,' * 6_000}]", "more than 5,000 values"),
         (f"a: {'x' * 250_000}", "more than 200,000 bytes"),
-        (f"name: {'1' * 6_000}", "this number is too long, in line 1"),
+        (f"name: {'1' * 6_000}", "this number cannot be kept exactly: round it, or put it in quotes, in line 1"),
     ],
 )
 def test_a_file_that_expands_beyond_the_limits_is_refused(tmp_path: Path, text: str, message: str) -> None:
