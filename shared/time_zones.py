@@ -22,9 +22,10 @@ def time_zone(name: str) -> ZoneInfo | None:
 
 def own_time_zone() -> str | None:
     """The name of this machine's zone, or of its offset in whole hours; None if there is no such name."""
-    name = environment_variable("TZ")
-    if name is None:
-        name = str(Path("/etc/localtime").resolve()).partition("/zoneinfo/")[2]
+    variable = environment_variable("TZ")  # a name or a file, also behind a colon
+    name = "/etc/localtime" if variable is None else variable.removeprefix(":")
+    if name.startswith("/"):
+        name = str(Path(name).resolve()).partition("/zoneinfo/")[2]
     if name and time_zone(name):
         return name
     hours = (datetime.now().astimezone().utcoffset() or timedelta()) / timedelta(hours=1)
@@ -34,9 +35,9 @@ def own_time_zone() -> str | None:
 def day_in_words(moment: datetime, name: str) -> str:
     """The day at this moment in the zone of this name; without a known one, in this machine's own zone.
 
-    The first sentence has the date alone, the second one the weekday and the zone.
+    The first sentence has the date alone, the second one the weekday, the zone and its offset: Etc/GMT-2 is UTC+02:00.
     """
     zone = time_zone(name) if name else None
     local = moment.astimezone(zone)
-    place = f"in the time zone {name}" if zone else f"at UTC{local:%:z}"
-    return f"Today is {local.date().isoformat()}. It is a {local:%A} {place}."
+    place = f"in the time zone {name}, at" if zone else "at"
+    return f"Today is {local.date().isoformat()}. It is a {local:%A} {place} UTC{local:%:z}."

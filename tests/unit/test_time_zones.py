@@ -1,8 +1,10 @@
 """The person's day: the zone that a message brings, the session's, and what prompts say."""
 
 import time
+import zoneinfo
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +14,7 @@ from shared.domain import commands as c
 from shared.domain.forks import carry_over, session_forked
 from shared.domain.session import Session
 from shared.llm.sections import prompt
-from shared.time_zones import day_in_words, own_time_zone
+from shared.time_zones import day_in_words, own_time_zone, time_zone
 from tests.unit.domain.spec import given
 
 EVENING = datetime(2026, 11, 25, 19, 0, tzinfo=UTC)
@@ -29,9 +31,10 @@ def local(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
 @pytest.mark.parametrize(
     ("zone", "words"),
     [
-        ("Pacific/Kiritimati", "Today is 2026-11-26. It is a Thursday in the time zone Pacific/Kiritimati."),
-        ("America/New_York", "Today is 2026-11-25. It is a Wednesday in the time zone America/New_York."),
-        ("Asia/Kolkata", "Today is 2026-11-26. It is a Thursday in the time zone Asia/Kolkata."),
+        ("Pacific/Kiritimati", "Today is 2026-11-26. It is a Thursday in the time zone Pacific/Kiritimati, at UTC+14:00."),
+        ("America/New_York", "Today is 2026-11-25. It is a Wednesday in the time zone America/New_York, at UTC-05:00."),
+        ("Asia/Kolkata", "Today is 2026-11-26. It is a Thursday in the time zone Asia/Kolkata, at UTC+05:30."),
+        ("Etc/GMT-2", "Today is 2026-11-25. It is a Wednesday in the time zone Etc/GMT-2, at UTC+02:00."),
         ("", "Today is 2026-11-26. It is a Thursday at UTC+14:00."),
         ("Mars/Olympus", "Today is 2026-11-26. It is a Thursday at UTC+14:00."),
     ],
@@ -44,7 +47,7 @@ def test_a_day_is_named_with_its_weekday_and_zone(local: pytest.MonkeyPatch, zon
 
 def test_a_prompt_ends_with_the_day_in_the_persons_zone() -> None:
     said = prompt("planner", "text_plan", "rules", {}, zone="Pacific/Kiritimati")[-1]["content"]
-    assert "in the time zone Pacific/Kiritimati. Reply to this now." in said
+    assert "in the time zone Pacific/Kiritimati, at UTC+14:00. Reply to this now." in said
 
 
 @pytest.mark.parametrize(
@@ -53,6 +56,10 @@ def test_a_prompt_ends_with_the_day_in_the_persons_zone() -> None:
         ("Pacific/Kiritimati", "Pacific/Kiritimati"),
         ("EST5EDT", "EST5EDT"),
         ("UTC", "UTC"),
+        (":Europe/Berlin", "Europe/Berlin"),
+        ("/usr/share/zoneinfo/Asia/Kolkata", "Asia/Kolkata"),
+        (":/usr/share/zoneinfo/America/New_York", "America/New_York"),
+        ("/nowhere/zoneinfo/Asia/Calcutta", "Asia/Calcutta"),
         ("XYZ-3", "Etc/GMT-3"),
         ("XYZ-5:30", None),
     ],
@@ -61,6 +68,17 @@ def test_a_terminal_names_its_zone_or_its_offset(local: pytest.MonkeyPatch, name
     local.setenv("TZ", name)
     time.tzset()
     assert own_time_zone() == zone
+
+
+def test_the_services_know_names_that_their_image_lacks() -> None:
+    """Browsers send names like Asia/Calcutta, and Debian has them in a package that is not installed."""
+    zoneinfo.reset_tzpath(())
+    zoneinfo.ZoneInfo.clear_cache()
+    try:
+        assert time_zone("Asia/Calcutta") is not None
+    finally:
+        zoneinfo.reset_tzpath()
+    assert "\ntzdata==" in (Path(__file__).parents[2] / "requirements.txt").read_text()
 
 
 @pytest.mark.parametrize(
