@@ -90,10 +90,10 @@ TIME_DECODERS: dict[str, Callable[[Any], str]] = {
 
 def moment_decoder(zone: str) -> Callable[[Any], str] | None:
     """Writes moments in the zone of this name, or of a fixed offset as in `<+08>-08`; None if Python cannot."""
-    if offset := _FIXED_ZONE.fullmatch(zone):
-        east = -timedelta(hours=int(offset["hours"]), minutes=int(offset["minutes"] or 0))
-        return partial(_timestamp, zone=timezone(-east if offset["sign"] == "-" else east))
     try:
+        if offset := _FIXED_ZONE.fullmatch(zone):
+            east = -timedelta(hours=int(offset["hours"]), minutes=int(offset["minutes"] or 0))
+            return partial(_timestamp, zone=timezone(-east if offset["sign"] == "-" else east))
         return partial(_timestamp, zone=ZoneInfo(zone))
     except (LookupError, ValueError, OSError):
         return None

@@ -5,12 +5,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
-MARK = "\ufffd"  # stands for what could not be kept
+REPLACEMENT = "\ufffd"  # stands for what could not be kept
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def storable(value: Any) -> Any:
-    """The value with the mark for every such character in its texts; the value itself where there is none."""
+    """The value with the replacement for every such character in its texts; the value itself where there is none."""
     match value:
         case str():
             return _text(value) if _UNSTORABLE.search(value) else value
@@ -20,10 +20,10 @@ def storable(value: Any) -> Any:
         case tuple() | list():
             items = [storable(item) for item in value]
             same = all(kept is old for kept, old in zip(items, value, strict=True))
-            return value if same else type(value)(items)
+            return value if same else getattr(value, "_make", type(value))(items)  # the first of a NamedTuple
         case dict():
             pairs = {storable(name): storable(item) for name, item in value.items()}
-            same = all(name in value and value[name] is item for name, item in pairs.items())
+            same = len(pairs) == len(value) and all(name in value and value[name] is item for name, item in pairs.items())
             return value if same else pairs
     return value
 
@@ -31,4 +31,4 @@ def storable(value: Any) -> Any:
 def _text(text: str) -> str:
     """Two halves that belong together become their character."""
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return whole.replace("\x00", MARK)
+    return whole.replace("\x00", REPLACEMENT)

@@ -1,6 +1,7 @@
 """What a model, a tool or a person says is stored so that it can be read for ever."""
 
 import json
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -9,6 +10,11 @@ from parley.events.values import Step
 from shared.domain import commands as c
 from shared.domain.storable import storable
 from tests.unit.domain.spec import TO_PLAN, given
+
+
+class Pair(NamedTuple):
+    name: str
+    value: Any
 
 
 @pytest.mark.parametrize(
@@ -25,6 +31,21 @@ from tests.unit.domain.spec import TO_PLAN, given
 )
 def test_a_text_keeps_all_that_can_be_stored(text: str, stored: str) -> None:
     assert storable({"deep": [{text: (text, 1, None, True)}]}) == {"deep": [{stored: (stored, 1, None, True)}]}
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        ({"a\x00": 1, "a\ufffd": 2}, {"a\ufffd": 2}),
+        ({"a\ufffd": 1, "a\x00": 1}, {"a\ufffd": 1}),
+        (("a\x00", "b"), ("a\ufffd", "b")),
+        (Pair("a\x00", 1), Pair("a\ufffd", 1)),
+        ([Pair("a", 1), Pair("b", ["\x00"])], [Pair("a", 1), Pair("b", ["\ufffd"])]),
+    ],
+)
+def test_names_that_become_one_and_tuples_with_names(value: object, stored: object) -> None:
+    result = storable(value)
+    assert (result, type(result)) == (stored, type(stored))
 
 
 def test_what_can_be_stored_is_returned_as_it_is() -> None:
