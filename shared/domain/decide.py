@@ -11,7 +11,7 @@ from shared.domain import commands as c
 from shared.domain.admissible import admissible
 from shared.domain.commands import CommandMeta
 from shared.domain.consequences import with_consequences
-from shared.domain.decisions import deciding_first
+from shared.domain.decisions import who_decided_first
 from shared.domain.errors import AlreadyDone, Forbidden, Invalid, OutOfTurn, Repeated, Stale, require
 from shared.domain.event_meta import event_id
 from shared.domain.permissions import denial
@@ -53,11 +53,11 @@ def decide_without_consequences(session: Session, command: AnyCommand, meta: Com
     except ValidationError as error:
         raise Invalid(problem_sentences(error.errors(), whole="command")) from error
     except (OutOfTurn, Stale, AlreadyDone) as refusal:
-        if first := deciding_first(session.decisions, command, meta.actor):
+        if first := who_decided_first(session.decisions, command, meta.actor):
             raise type(refusal)(f"{first} {refusal}") from refusal
         raise
     if wrong := denial(session, event):
-        raise Forbidden(f"{wrong}. Fork it to continue on your own.")
+        raise Forbidden(f"{wrong}. Fork the session to continue on your own.")
     return event
 
 

@@ -7,27 +7,32 @@ from parley.events.values import Role
 from shared.domain.actors import OPERATOR, USER_PREFIX
 from shared.domain.session import Session
 
-Part = Role | Literal["owner"]
-RANKS: tuple[Part, ...] = ("viewer", "editor", "approver", "owner")
+SessionRole = Role | Literal["owner"]
+RANKS: tuple[SessionRole, ...] = ("viewer", "editor", "approver", "owner")
+_THEY_AND_ABOVE = {
+    "editor": "editors, approvers and the owner",
+    "approver": "approvers and the owner",
+    "owner": "the owner",
+}
 
 
-def part_of(session: Session, user: str, *, is_operator: bool = False) -> Part | None:
-    """The user's part in the session; None if it is not theirs to see. Whoever begins a session is its owner."""
+def role_in(session: Session, user: str, *, is_operator: bool = False) -> SessionRole | None:
+    """The user's role in the session; None if it is not theirs to see. Whoever begins a session is its owner."""
     if session.version == 0 or session.owner == user:
         return "owner"
     return session.shared_with.get(user) or ("owner" if is_operator else None)
 
 
-def may(part: Part | None, event: SessionEvent) -> bool:
-    """Whether a user with this part may append the event to the session.
+def may(role: SessionRole | None, event: SessionEvent) -> bool:
+    """Whether a user with this role may append the event to the session.
 
     A viewer reads. An editor also writes and edits, and can halt what is going on. Everything else decides what runs,
     or lets it run: only an approver and the owner may.
     """
-    return part is not None and RANKS.index(part) >= RANKS.index(_least_part(event))
+    return role is not None and RANKS.index(role) >= RANKS.index(_least_role(event))
 
 
-def _least_part(event: SessionEvent) -> Part:
+def _least_role(event: SessionEvent) -> SessionRole:
     match event:
         case facts.MessageReceived(settings=None, workflow=None) | facts.PlanEdited() | facts.CodeEdited():
             return "editor"
@@ -44,9 +49,10 @@ def denial(session: Session, event: SessionEvent) -> str:
     if not event.actor.startswith(USER_PREFIX):
         return ""
     user = event.actor.removeprefix(USER_PREFIX)
-    part = part_of(session, user, is_operator=event.actor == OPERATOR)
-    if may(part, event):
+    role = role_in(session, user, is_operator=event.actor == OPERATOR)
+    if may(role, event):
         return ""
-    role = f"only {'an' if part == 'editor' else 'a'} {part} of" if part else "no user of"
-    least = _least_part(event)
-    return f"{user} is {role} this session, and this takes {'its owner' if least == 'owner' else f'an {least}'}"
+    if role is None:
+        return f"{user} has no access to this session"
+    article = "a" if role == "viewer" else "an"
+    return f"{user} is {article} {role} here; only {_THEY_AND_ABOVE[_least_role(event)]} can do this"

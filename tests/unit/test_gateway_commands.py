@@ -118,13 +118,13 @@ def test_feedback_is_refused_at_rest() -> None:
         _commands('{"type": "feedback", "content": "More"}', _session_after(c.Stop(), session=IN_REVIEW))
 
 
-def test_the_allowed_messages_are_those_of_the_users_part_in_the_session() -> None:
+def test_the_allowed_messages_are_those_of_the_users_role_in_the_session() -> None:
     assert allowed_messages(IN_REVIEW, "viewer") == allowed_messages(IN_REVIEW, None) == ("fork",)
     editor, approver = allowed_messages(IN_REVIEW, "editor"), allowed_messages(IN_REVIEW, "approver")
     assert {"user_message", "feedback", "edit", "stop", "rename", "fork"} <= set(editor) < set(approver)
     assert not {"approval", "replan", "cancel", "delete_plan", "remember"} & set(editor)
     assert approver == allowed_messages(IN_REVIEW)
-    assert snapshot(IN_REVIEW, part="viewer").can == ("fork",)
+    assert snapshot(IN_REVIEW, role="viewer").can == ("fork",)
 
 
 def test_the_allowed_messages_of_a_session() -> None:

@@ -98,4 +98,4 @@ def test_a_review_can_be_discarded_but_not_stopped() -> None:
 def test_read_only_users_can_only_fork() -> None:
     before, event, after = next(transitions(load("conversation")))
     assert "stop" in (screen_messages.event_message(before, event, after).can or ())
-    assert screen_messages.snapshot(after, part="viewer").can in ((), ("fork",))
+    assert screen_messages.snapshot(after, role="viewer").can in ((), ("fork",))

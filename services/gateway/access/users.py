@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from services.gateway.api_errors import ApiError
-from shared.domain.permissions import Part, part_of
+from shared.domain.permissions import SessionRole, role_in
 from shared.domain.session import Session
 
 
@@ -18,9 +18,9 @@ class User(NamedTuple):
         """The owner to filter lists by; None: all sessions."""
         return None if self.is_operator else self.id
 
-    def part_in(self, session: Session) -> Part | None:
-        """Their part in the session; None if they may not see it."""
-        return part_of(session, self.id, is_operator=self.is_operator)
+    def role_in(self, session: Session) -> SessionRole | None:
+        """Their role in the session; None if they may not see it."""
+        return role_in(session, self.id, is_operator=self.is_operator)
 
 
 LOCAL_USER = User("local", is_operator=True)
@@ -33,13 +33,13 @@ def session_not_found(session_id: str) -> ApiError:
 
 
 def check_can_read(user: User, session: Session) -> None:
-    """Raises ApiError(not_found) unless the user has a part in the session."""
-    if user.part_in(session) is None:
+    """Raises ApiError(not_found) unless the user has a role in the session."""
+    if user.role_in(session) is None:
         raise session_not_found(session.id)
 
 
 def check_can_write(user: User, session: Session) -> None:
     """Raises ApiError (not_found, forbidden) for a user who may do nothing but read. `decide` checks each command."""
     check_can_read(user, session)
-    if user.part_in(session) == "viewer":
+    if user.role_in(session) == "viewer":
         raise ApiError("forbidden", "You may only read this session.", "Fork it to continue from it.")

@@ -8,7 +8,7 @@ from parley.protocol import server as v1
 from services.gateway.access.users import User
 from services.gateway.commands import ApprovalTarget
 from services.gateway.views import event_messages, messages, screen_messages
-from shared.domain.permissions import Part
+from shared.domain.permissions import SessionRole
 from shared.domain.session import Session
 
 Protocol = Literal[1, 2]
@@ -27,21 +27,21 @@ class EventMessages(NamedTuple):
 
 
 class Audience(NamedTuple):
-    """The clients that get the same messages: those of one protocol whose users have the same part in the session."""
+    """The clients that get the same messages: those of one protocol whose users have the same role in the session."""
 
     protocol: Protocol = 1
-    part: Part | None = "owner"
+    role: SessionRole | None = "owner"
 
     @classmethod
     def of(cls, user: User, session: Session, protocol: Protocol) -> "Audience":
-        return cls(protocol, user.part_in(session))
+        return cls(protocol, user.role_in(session))
 
     def snapshot(self, session: Session, draft: v1.Delta | None = None) -> v1.Snapshot | v2.ScreenSnapshot:
         match self.protocol:
             case 1:
-                return messages.snapshot(session, draft, part=self.part)
+                return messages.snapshot(session, draft, role=self.role)
             case 2:
-                return screen_messages.snapshot(session, draft, part=self.part)
+                return screen_messages.snapshot(session, draft, role=self.role)
         assert_never(self.protocol)
 
     def event(self, before: Session, event: SessionEvent, after: Session) -> EventMessages:
@@ -50,7 +50,7 @@ class Audience(NamedTuple):
             case 1:
                 outgoing: tuple[v1.ServerMessage, ...] = event_messages.messages_for(before, event, after)
             case 2:
-                outgoing = (screen_messages.event_message(before, event, after, part=self.part),)
+                outgoing = (screen_messages.event_message(before, event, after, role=self.role),)
         return EventMessages(event.version, tuple((dump(message), approval_target(message)) for message in outgoing))
 
     def history(self, event: SessionEvent) -> v1.ServerMessage:

@@ -51,7 +51,7 @@ class ChannelSubscription:
         self._receive(body)
 
     def _receive(self, item: EventMessages | bytes) -> None:
-        if self.channel.session and self._user.part_in(self.channel.session) is None:
+        if self.channel.session and self._user.role_in(self.channel.session) is None:
             return
         if self._live:
             self._send(item)

@@ -78,7 +78,7 @@ async def session_snapshot(session_id: SessionId, user: UserDep, core: CoreDep, 
     """The session's snapshot, with the draft that is being written."""
     session = await readable_session(core, session_id, user)
     draft = await gateway.hub.draft(session_id) if session.work else None
-    return messages.snapshot(session, draft, part=user.part_in(session))
+    return messages.snapshot(session, draft, role=user.role_in(session))
 
 
 @router.delete("/sessions/{session_id}")

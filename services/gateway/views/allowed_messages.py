@@ -9,7 +9,7 @@ from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide_without_consequences
 from shared.domain.errors import CommandRefused
 from shared.domain.flow_paths import OPEN_STATUSES, started
-from shared.domain.permissions import Part, may
+from shared.domain.permissions import SessionRole, may
 from shared.domain.session import SERVICE_OF, Session, undecided_actions
 from shared.domain.state import Plan
 
@@ -17,17 +17,17 @@ _PROBE_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 _DIFFERENT_TEXT = "\n\N{REPLACEMENT CHARACTER}"  # differs from any text in review
 
 
-def allowed_messages(session: Session, part: Part | None = "owner") -> tuple[str, ...]:
-    """The types of messages that would be carried out now for a user with this part, for buttons and menus."""
+def allowed_messages(session: Session, role: SessionRole | None = "owner") -> tuple[str, ...]:
+    """The types of messages that would be carried out now for a user with this role, for buttons and menus."""
     probes = {kind: command for kind, command in _probes(session).items() if command is not None}
     forks = ("fork",) if session.version and session.work is None else ()
-    return (*(kind for kind, command in probes.items() if _is_allowed(session, command, part)), *forks)
+    return (*(kind for kind, command in probes.items() if _is_allowed(session, command, role)), *forks)
 
 
-def _is_allowed(session: Session, command: AnyCommand, part: Part | None = "owner") -> bool:
+def _is_allowed(session: Session, command: AnyCommand, role: SessionRole | None = "owner") -> bool:
     meta = CommandMeta(actor=f"{USER_PREFIX}{session.owner}", at=_PROBE_TIME)
     try:
-        return may(part, decide_without_consequences(session, command, meta))
+        return may(role, decide_without_consequences(session, command, meta))
     except CommandRefused:
         return False
 

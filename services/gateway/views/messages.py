@@ -13,7 +13,7 @@ from services.gateway.views.view_parts import (
     planned_path,
     turn_view,
 )
-from shared.domain.permissions import Part
+from shared.domain.permissions import SessionRole
 from shared.domain.plan_steps import is_unfinished
 from shared.domain.session import SERVICE_OF, Session, before_remark, review_target, undecided_actions
 from shared.domain.state import Code, Plan
@@ -21,8 +21,8 @@ from shared.domain.state_names import options, rest_reason, state_name
 from shared.domain.workflows import workflow_of_plan
 
 
-def snapshot(session: Session, draft: s.Delta | None = None, *, part: Part | None = "owner") -> s.Snapshot:
-    """The snapshot at `session.version` for a user with this part; `draft` is the one being written, if any.
+def snapshot(session: Session, draft: s.Delta | None = None, *, role: SessionRole | None = "owner") -> s.Snapshot:
+    """The snapshot at `session.version` for a user with this role; `draft` is the one being written, if any.
 
     While a remark is answered, what it is about can still be decided on.
     """
@@ -55,7 +55,7 @@ def snapshot(session: Session, draft: s.Delta | None = None, *, part: Part | Non
         continue_=continue_(session),
         draft=draft if session.work else None,
         usage=usage(session),
-        can=tuple(kind for kind in allowed_messages(session, part) if kind not in _hidden_in_protocol_1(reviewed)),
+        can=tuple(kind for kind in allowed_messages(session, role) if kind not in _hidden_in_protocol_1(reviewed)),
         parent=session.parent_id,
     )
 

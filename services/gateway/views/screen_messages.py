@@ -7,7 +7,7 @@ from services.gateway.views import input_sections
 from services.gateway.views.allowed_messages import allowed_messages
 from services.gateway.views.entries import entries
 from services.gateway.views.sections import changed_sections, full_view
-from shared.domain.permissions import Part
+from shared.domain.permissions import SessionRole
 from shared.domain.session import Session
 
 # Events that contain what was being drafted, or that end the drafting.
@@ -31,19 +31,21 @@ DRAFT_ENDING_EVENTS = (
 )
 
 
-def snapshot(session: Session, draft: v1.Delta | None = None, *, part: Part | None = "owner") -> v.ScreenSnapshot:
-    """The snapshot for a user with this part in the session."""
+def snapshot(
+    session: Session, draft: v1.Delta | None = None, *, role: SessionRole | None = "owner"
+) -> v.ScreenSnapshot:
+    """The snapshot for a user with this role in the session."""
     return v.ScreenSnapshot(
         session_id=session.id,
         version=session.version,
         view=full_view(session),
-        can=allowed_for(session, part),
+        can=allowed_for(session, role),
         draft=delta(draft) if draft and session.work else None,
     )
 
 
 def event_message(
-    before: Session, event: SessionEvent, after: Session, *, part: Part | None = "owner"
+    before: Session, event: SessionEvent, after: Session, *, role: SessionRole | None = "owner"
 ) -> v.ScreenEvent:
     """An event, for clients that have every earlier event."""
     return v.ScreenEvent(
@@ -52,7 +54,7 @@ def event_message(
         event=event,
         entries=entries(event),
         changed=changed_sections(before, after),
-        can=allowed_for(after, part),
+        can=allowed_for(after, role),
         ends_draft=isinstance(event, DRAFT_ENDING_EVENTS),
     )
 
@@ -64,13 +66,13 @@ def history_message(event: SessionEvent) -> v.ScreenEvent:
     )
 
 
-def allowed_for(session: Session, part: Part | None = "owner") -> tuple[str, ...]:
+def allowed_for(session: Session, role: SessionRole | None = "owner") -> tuple[str, ...]:
     """The client messages that this client can usefully send now.
 
     `stop` is left out during a review: nothing runs, and the plan or code can be discarded.
     """
     reviewed = session.work is None and (input_sections.review(session) or input_sections.feedback(session))
-    return tuple(kind for kind in allowed_messages(session, part) if not (reviewed and kind == "stop"))
+    return tuple(kind for kind in allowed_messages(session, role) if not (reviewed and kind == "stop"))
 
 
 def delta(draft: v1.Delta) -> v.ScreenDelta:

@@ -11,7 +11,7 @@ from shared.domain.admissible import admissible, admit
 from shared.domain.consequences import complete
 from shared.domain.decide import AnyCommand, decide
 from shared.domain.errors import Forbidden
-from shared.domain.permissions import RANKS, Part, may
+from shared.domain.permissions import RANKS, SessionRole, may
 from shared.domain.session import Session
 from shared.story import StoryLine
 from tests.unit.domain.spec import (
@@ -36,7 +36,7 @@ type Asked = AnyCommand | Callable[[Session], AnyCommand]
 
 ACTION = (request("agentflow"), turn(act("1.1", effect="write")))
 SHARES: tuple[StoryLine, ...] = tuple(c.Share(user=f"{role}1", role=role) for role in ("viewer", "editor", "approver"))
-LEAST: list[tuple[str, tuple[StoryLine, ...], Asked, Part]] = [
+LEAST: list[tuple[str, tuple[StoryLine, ...], Asked, SessionRole]] = [
     ("message", TO_PLAN, say("make it faster"), "editor"),
     ("feedback", TO_PLAN, c.Say(text="shorter", feedback=True), "editor"),
     ("message with settings", TO_DONE, c.Say(text="x", settings=SessionSettings(approval="never")), "approver"),
@@ -66,30 +66,36 @@ LEAST: list[tuple[str, tuple[StoryLine, ...], Asked, Part]] = [
     ("sharing", TO_PLAN, c.Share(user="eve", role="approver"), "owner"),
 ]
 
+WHO = {
+    "editor": "1 is a viewer here; only editors, approvers and the owner can do this. Fork the session",
+    "approver": "1 is an? (viewer|editor) here; only approvers and the owner can do this",
+    "owner": "1 is an? (viewer|editor|approver) here; only the owner can do this",
+}
 
-def users() -> Iterator[tuple[str, Part | None]]:
+
+def users() -> Iterator[tuple[str, SessionRole | None]]:
     yield from (("ann", "owner"), ("mallory", None), ("", None), ("user:ann", None), ("ANN", None))
     yield from ((f"{role}1", role) for role in RANKS[:-1])
 
 
 @pytest.mark.parametrize(("lines", "command", "least"), [row[1:] for row in LEAST], ids=[row[0] for row in LEAST])
-def test_a_user_does_what_their_part_allows(lines: tuple[StoryLine, ...], command: Asked, least: Part) -> None:
+def test_a_user_does_what_their_role_allows(lines: tuple[StoryLine, ...], command: Asked, least: SessionRole) -> None:
     session = given(*lines, *SHARES).session
     asked = command(session) if callable(command) else command
     event = decide(session, asked, command_meta(session, asked))
     assert admissible(session, event) == ""
-    for user, part in users():
+    for user, role in users():
         actor = f"user:{user}"
         forged = complete(session, event.model_copy(update={"actor": actor}))
-        if part is not None and RANKS.index(part) >= RANKS.index(least):
+        if role is not None and RANKS.index(role) >= RANKS.index(least):
             assert decide(session, asked, command_meta(session, asked, actor)).actor == actor
             assert admit(session, forged)[1] == ""
         else:
-            with pytest.raises(Forbidden, match="of this session, and this takes"):
+            with pytest.raises(Forbidden, match=WHO[least] if role else "no access to this session"):
                 decide(session, asked, command_meta(session, asked, actor))
             after, why = admit(session, forged)
             assert (after, bool(why)) == (session, True)
-            assert may(part, event) is False
+            assert may(role, event) is False
 
 
 def test_a_role_that_was_taken_away_counts_no_more() -> None:
@@ -105,7 +111,7 @@ def test_the_operator_acts_in_every_session_unless_it_is_shared_otherwise() -> N
     session = given(*TO_PLAN).session
     assert decide(session, approve(session), command_meta(session, approve(session), OPERATOR)).actor == OPERATOR
     viewed = given(*TO_PLAN, c.Share(user="local", role="viewer")).session
-    with pytest.raises(Forbidden, match="local is only a viewer"):
+    with pytest.raises(Forbidden, match="local is a viewer here; only approvers"):
         decide(viewed, approve(viewed), command_meta(viewed, approve(viewed), OPERATOR))
 
 
@@ -116,8 +122,8 @@ def test_a_session_of_older_rules_keeps_the_events_of_every_user() -> None:
     older = Session(**{**vars(session), "rules": 1})
     forged = event.model_copy(update={"actor": "user:mallory"})
     assert admit(older, forged)[1] == ""
-    assert "mallory is no user of this session" in admit(session, forged)[1]
-    assert "mallory is no user" in admit(older, forged.model_copy(update={"rules": 2}))[1]
+    assert "mallory has no access to this session" in admit(session, forged)[1]
+    assert "mallory has no access" in admit(older, forged.model_copy(update={"rules": 2}))[1]
     with pytest.raises(Forbidden):
         decide(older, approve(older), command_meta(older, approve(older), "user:mallory"))
 
