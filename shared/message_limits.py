@@ -40,7 +40,7 @@ class MessageMeter:
         return cls(size, total=total, ends=_EVENT_ENDS)
 
     def count(self, chunk: bytes) -> None:
-        """Raises MessageTooLong. Chunks are small compared to the limits, so messages that end within one are not checked."""
+        """Raises MessageTooLong. Chunks are far below the limits, so messages that end within one are not checked."""
         self._sum += len(chunk)
         window = self._tail + chunk
         if (end := max((window.rfind(mark) for mark in self._ends), default=-1)) >= 0:

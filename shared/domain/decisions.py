@@ -10,6 +10,7 @@ from shared.domain import commands as c
 from shared.domain.actors import USER_PREFIX
 
 MAX_DECISIONS, MAX_NOTE = 20, 200
+# A review competes with every other review, a halt with every command, the others only with commands listed below.
 REVIEWS = {
     "plan.approved": "approved the plan",
     "plan.rejected": "rejected the plan",
@@ -19,7 +20,6 @@ REVIEWS = {
     "code.edited": "changed the code",
     "approval.given": "approved it",
     "approval.denied": "declined it",
-    "approval.expired": "was asked, and time ran out",
     "action.skipped": "skipped it",
     "message.received": "wrote",
 }
@@ -40,15 +40,16 @@ OTHERS = {
     "answer.judged": "judged the answer",
 }
 VERBS = REVIEWS | HALTS | OTHERS
-RIVALS: dict[type[c.Command], tuple[str, ...]] = {
-    **dict.fromkeys((c.Approve, c.Reject, c.EditPlan, c.EditCode, c.Skip), tuple(REVIEWS)),
+_REVIEW_EVENTS = (*REVIEWS, "approval.expired")
+COMPETING_EVENTS: dict[type[c.Command], tuple[str, ...]] = {
+    **dict.fromkeys((c.Approve, c.Reject, c.EditPlan, c.EditCode, c.Skip), _REVIEW_EVENTS),
     c.Answer: ("question.answered", "budget.raised", "approval.expired", "message.received"),
     c.Retry: ("session.retried", "action.skipped", "message.received", "plan.edited"),
     c.Pause: ("session.paused",),
     c.Resume: ("session.resumed",),
     c.Run: ("turn.requested", "message.received"),
     c.TakeOver: ("turn.requested", "message.received"),
-    c.EditPath: ("turn.changed", *REVIEWS),
+    c.EditPath: ("turn.changed", *_REVIEW_EVENTS),
     c.Judge: ("answer.judged", "message.received"),
 }
 
@@ -85,15 +86,15 @@ def _subject(fields: Mapping[str, Any]) -> str:
     return f"v{version}" if version else str(fields.get("action_id") or fields.get("question_id") or "")
 
 
-def deciding_first(decisions: Sequence[Decision], command: object, actor: str) -> str:
+def who_decided_first(decisions: Sequence[Decision], command: object, actor: str) -> str:
     """Who decided before this refused command, and what, as a sentence; "" if nobody did."""
     named = getattr(command, "action_id", None)
     version = getattr(command, "version", None) or getattr(command, "base", None)
     about = named or (f"v{version}" if version else "")
     decision = next((decision for decision in reversed(decisions) if about and decision.about == about), None)
     if decision is None and decisions:
-        rivals = (*RIVALS.get(type(command), ()), *HALTS) if isinstance(command, c.Command) else ()
-        decision = decisions[-1] if decisions[-1].type in rivals else None
+        competing = (*COMPETING_EVENTS.get(type(command), ()), *HALTS) if isinstance(command, c.Command) else ()
+        decision = decisions[-1] if decisions[-1].type in competing else None
     return _sentence(decision, actor) if decision else ""
 
 

@@ -23,7 +23,9 @@ def storable(value: Any) -> Any:
             return value if same else getattr(value, "_make", type(value))(items)  # the first of a NamedTuple
         case dict():
             pairs = {storable(name): storable(item) for name, item in value.items()}
-            same = len(pairs) == len(value) and all(name in value and value[name] is item for name, item in pairs.items())
+            same = len(pairs) == len(value) and all(
+                name in value and value[name] is item for name, item in pairs.items()
+            )
             return value if same else pairs
     return value
 

@@ -31,7 +31,10 @@ def local(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
 @pytest.mark.parametrize(
     ("zone", "words"),
     [
-        ("Pacific/Kiritimati", "Today is 2026-11-26. It is a Thursday in the time zone Pacific/Kiritimati, at UTC+14:00."),
+        (
+            "Pacific/Kiritimati",
+            "Today is 2026-11-26. It is a Thursday in the time zone Pacific/Kiritimati, at UTC+14:00.",
+        ),
         ("America/New_York", "Today is 2026-11-25. It is a Wednesday in the time zone America/New_York, at UTC-05:00."),
         ("Asia/Kolkata", "Today is 2026-11-26. It is a Thursday in the time zone Asia/Kolkata, at UTC+05:30."),
         ("Etc/GMT-2", "Today is 2026-11-25. It is a Wednesday in the time zone Etc/GMT-2, at UTC+02:00."),
