@@ -54,8 +54,7 @@ class PollingBroker(Protocol):
 
 def pending_waits(session: Session) -> tuple[tuple[object, ...], ...]:
     """What the steps wait for, and since when they poll. When this changes, the timer is set again."""
-    waiting = session.turn.waiting if session.turn else ()
-    return tuple((action.spec.id, action.until, action.poll.began if action.poll else None) for action in waiting)
+    return tuple((a.spec.id, a.until, a.poll.began if a.poll else None) for a in session.waiting_actions)
 
 
 class Poller:
@@ -82,8 +81,7 @@ class Poller:
         """
         session, now = loaded.session, self._now()
         progress = _progress_of(session, known)
-        waiting = session.turn.waiting if session.turn else ()
-        due = [action for action in waiting if action.poll and progress[action.spec.id].next_look <= now]
+        due = [a for a in session.waiting_actions if a.poll and progress[a.spec.id].next_look <= now]
         for action in due:
             before, every = progress[action.spec.id], polls_by_action(session)[action.spec.id].every
             looks = before.looks + (not session.paused)
@@ -123,8 +121,7 @@ class Poller:
         return read_timer(await self._broker.timer(session_id, WAKE))
 
     async def _arm(self, session: Session, progress: Mapping[str, PollProgress]) -> None:
-        waiting = session.turn.waiting if session.turn else ()
-        times = [action.until for action in waiting if action.poll is None and action.until is not None]
+        times = [a.until for a in session.waiting_actions if a.poll is None and a.until is not None]
         times += [action.next_look for action in progress.values()]
         if not times:
             await self._broker.disarm(session.id, WAKE)

@@ -238,7 +238,7 @@ def _advanced(session: Session, version: int) -> Session:
     batch = next_batch(session.turn)
     if not batch:
         # Once a step has failed, the plan waits for the user, and no longer for a time or condition.
-        waits = session.turn is not None and bool(session.turn.waiting) and not dead_actions(session.turn)
+        waits = session.turn and session.waiting_actions and not dead_actions(session.turn)
         return enter_idle_phase(session, "waiting") if waits else enter_phase(session, "verifying", version)
     if any(a in batch for a in undecided_actions(session.turn)):
         return enter_idle_phase(session, "awaiting_approval")

@@ -97,8 +97,8 @@ def _ended_actions(before: Session, event: SessionEvent, after: Session) -> tupl
     )
     if isinstance(event, facts.TurnPlanned) and after.turn is None:  # planned without the messages that came meanwhile
         ended += tuple(Ended(id=spec.id, reason="superseded") for spec in event.actions)
-    if after.turn and after.phase == "verifying":  # a step has failed, and the others wait for the user
-        ended += tuple(Ended(id=action.spec.id, reason="stopped") for action in after.turn.waiting)
+    if after.phase == "verifying":  # a step has failed, and the others wait for the user
+        ended += tuple(Ended(id=action.spec.id, reason="stopped") for action in after.waiting_actions)
     blocked = blocked_actions(end_actions(after, ended).turn)
     return ended + tuple(Ended(id=action_id, reason="dependency_failed") for action_id in blocked)
 

@@ -26,8 +26,7 @@ MAX_RECORDED_VALUES = 20  # per attempt of a step
 
 def polls_by_action(session: Session) -> dict[str, Poll]:
     """The polling state of the steps that wait for a condition, by action id."""
-    waiting = session.turn.waiting if session.turn else ()
-    return {action.spec.id: action.poll for action in waiting if action.poll}
+    return {action.spec.id: action.poll for action in session.waiting_actions if action.poll}
 
 
 def record_look(session: Session, command: c.RecordLook, meta: CommandMeta) -> facts.ActionPolled:
@@ -35,10 +34,10 @@ def record_look(session: Session, command: c.RecordLook, meta: CommandMeta) -> f
     action = find_action(session, command.action_id)
     if action is None or action.attempt != command.attempt or action.poll is None or action.status != "waiting":
         raise OutOfTurn(f"{command.action_id} does not poll now.")
-    require(command.looks > action.poll.looks, "A later look of this step was recorded.")
+    require(command.looks > action.poll.looks, "A later poll of this step is recorded already.")
     end: PollEnd | None = "met" if command.met else "given_up" if _is_last(action, command.looks, meta.at) else None
     if end is None and not _is_news(action.poll, command.value, command.error):
-        raise OutOfTurn(f"{command.action_id} saw nothing new.")
+        raise OutOfTurn(f"The poll of {command.action_id} returned nothing new.")
     error = command.error
     if end == "given_up":
         error = wording.gave_up(command.looks, last_error=command.error)
@@ -70,7 +69,7 @@ def check_look(session: Session, event: facts.ActionPolled) -> str:
     if action is None or known is None:
         return f"attempt {event.attempt} of {event.action_id} does not poll"
     if event.looks <= known.looks:
-        return f"{event.action_id} has looked {known.looks} times already"
+        return f"poll {known.looks} of {event.action_id} is recorded already"
     if event.end is None and known.changes >= MAX_RECORDED_VALUES:
         return f"{MAX_RECORDED_VALUES} values of {event.action_id} were recorded already"
     if event.end == "given_up" and not _is_last(action, event.looks, event.at):

@@ -183,6 +183,10 @@ class Session:
         return self.phase in SERVICE_OF and not self.paused
 
     @property
+    def waiting_actions(self) -> tuple[Action, ...]:
+        return tuple(action for action in self.turn.actions if action.status == "waiting") if self.turn else ()
+
+    @property
     def is_over_budget(self) -> bool:
         return self.spent.is_over_model_budget(self.settings) or self.spent.is_over_work_budget(self.settings)
 

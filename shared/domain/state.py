@@ -278,10 +278,6 @@ class Turn:
     chosen: str = ""
     taken_over: bool = False
 
-    @property
-    def waiting(self) -> tuple[Action, ...]:
-        return tuple(action for action in self.actions if action.status == "waiting")
-
 
 @dataclass(frozen=True)
 class Round:

@@ -15,17 +15,15 @@ def storable(value: Any) -> Any:
         case str():
             return _text(value) if _UNSTORABLE.search(value) else value
         case BaseModel():
-            changed = {name: kept for name, old in value if (kept := storable(old)) is not old}
+            changed = {name: new for name, old in value if (new := storable(old)) is not old}
             return value.model_copy(update=changed) if changed else value
         case tuple() | list():
             items = [storable(item) for item in value]
-            same = all(kept is old for kept, old in zip(items, value, strict=True))
+            same = all(new is old for new, old in zip(items, value, strict=True))
             return value if same else getattr(value, "_make", type(value))(items)  # the first of a NamedTuple
         case dict():
             pairs = {storable(name): storable(item) for name, item in value.items()}
-            same = len(pairs) == len(value) and all(
-                name in value and value[name] is item for name, item in pairs.items()
-            )
+            same = pairs.keys() == value.keys() and all(pairs[name] is item for name, item in value.items())
             return value if same else pairs
     return value
 

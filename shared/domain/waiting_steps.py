@@ -23,16 +23,12 @@ MAX_WAIT = timedelta(days=90)
 
 def due_steps(session: Session, now: datetime) -> tuple[Action, ...]:
     """The steps whose wait is over."""
-    waiting_steps = session.turn.waiting if session.turn else ()
-    return tuple(
-        action for action in waiting_steps if action.poll is None and action.until is not None and action.until <= now
-    )
+    return tuple(a for a in session.waiting_actions if a.poll is None and a.until is not None and a.until <= now)
 
 
 def next_wake(session: Session) -> datetime | None:
-    """When the first waiting step is due, as far as the log knows: polls that saw nothing new are not in the log."""
-    waiting = session.turn.waiting if session.turn else ()
-    times = (action.poll.next_look if action.poll else action.until for action in waiting)
+    """When the first waiting step is due, as far as the log knows: polls without news are not in the log."""
+    times = (action.poll.next_look if action.poll else action.until for action in session.waiting_actions)
     return min((time for time in times if time is not None), default=None)
 
 

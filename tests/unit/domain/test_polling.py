@@ -64,7 +64,7 @@ def test_only_new_values_are_recorded(polls: Session) -> None:
             after_poll(first, 2, again)
     changed = after_poll(first, 9, {"status": "sent"})
     assert (polls_by_action(changed)["t2.s2"].looks, polls_by_action(changed)["t2.s2"].changes) == (9, 2)
-    with pytest.raises(OutOfTurn, match="later look"):
+    with pytest.raises(OutOfTurn, match="A later poll"):
         after_poll(changed, 9, {"status": "new"})
 
 
@@ -184,7 +184,7 @@ def test_only_the_keeper_polls_and_invalid_polls_are_refused(polls: Session) -> 
     assert "only the keeper" in refused(actor="user:ann")
     assert "does not poll" in refused(action_id="t2.s3")
     assert "does not poll" in refused(attempt=2)
-    assert "has looked 3 times" in refused(looks=3)
+    assert "poll 3 of" in refused(looks=3)
     assert "time left" in refused(end="given_up")
     assert refused(end="given_up", at=END) == ""
     full = first

@@ -250,7 +250,7 @@ def test_a_plan_can_be_cancelled_in_every_phase_and_outcomes_are_recorded(lines:
     session = session_after(*lines, c.CancelPlan())
     assert (session.phase, session.work, session.question, task_status(session)) == ("resting", None, None, "cancelled")
     assert session.turn
-    assert not session.turn.waiting  # the timers have ended
+    assert not session.waiting_actions  # the timers have ended
     assert {a.status for a in session.turn.actions} <= {"finished", "failed", "skipped", "started"}
     for action_id in running_ids:
         session = given(finish_action(action_id=action_id, ok=True, result=1), begin=session).session
