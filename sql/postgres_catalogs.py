@@ -63,11 +63,11 @@ FUNCTIONS = """
 WITH f AS (
     SELECT p.proname, n.nspname = 'pg_catalog' AS own, p.provolatile, l.lanname IN ('c', 'internal', 'sql') AND EXISTS (
         SELECT FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid
-        AND d.deptype = 'e') AND (p.provolatile = 'i' OR p.proname = ANY ($2)) AS reckons
+        AND d.deptype = 'e') AND (p.provolatile = 'i' OR p.proname = ANY ($2)) AS computes
     FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
     JOIN pg_catalog.pg_language l ON l.oid = p.prolang
     WHERE n.nspname = 'pg_catalog' OR p.pronamespace = $1::text::regnamespace)
 SELECT proname AS name, bool_or(own AND provolatile = 'v') AS volatile,
-    bool_or(NOT own AND NOT reckons AND provolatile = 'v') OR NOT (bool_or(own) OR bool_and(reckons)) AS foreign_made
+    bool_or(NOT own AND NOT computes AND provolatile = 'v') OR NOT (bool_or(own) OR bool_and(computes)) AS foreign_made
 FROM f GROUP BY proname
 """

@@ -92,9 +92,7 @@ def check_naming(query_tokens: list[Token], names: PgNames) -> None:
 def check_function(names: PgNames, schema: str | None, name: str) -> None:
     """Raises QueryRefused for a function that may not be called."""
     if name in names.unusable:
-        raise QueryRefused(
-            "function", f"The function {name} may not be called: it does more than reckon with the data."
-        )
+        raise QueryRefused("function", f"The function {name} may not be called: it does more than compute.")
     if schema is not None and schema not in ("pg_catalog", names.schema.lower()):
         raise QueryRefused("function", f"{schema}.{name}: only PostgreSQL's own functions may be called.")
 

@@ -13,56 +13,19 @@ from sql.tokens import Token
 
 # Volatile functions without side effects.
 _HARMLESS = (
-    "bernoulli",
-    "clock_timestamp",
-    "gen_random_uuid",
-    "random",
-    "random_normal",
-    "system",
-    "timeofday",
-    "uuidv4",
-    "uuidv7",
+    *("bernoulli", "clock_timestamp", "gen_random_uuid", "random", "random_normal", "system", "timeofday"),
+    *("uuidv4", "uuidv7"),
 )
 # Functions that are not volatile but reach beyond the approved data: settings, files, other sessions, catalogs, SQL
 # given as text.
 _REACHING = (
-    "pg_*",
-    "lo_*",
-    "loread",
-    "lowrite",
-    "dblink*",
-    "*_to_xml*",
-    "txid_*",
-    "inet_client_*",
-    "inet_server_*",
-    "has_*_privilege",
-    "to_reg*",
-    "currtid*",
-    "*_description",
-    "current_setting",
-    "set_config",
-    "ts_stat",
-    "ts_rewrite",
-    "ts_debug",
-    "ts_parse",
-    "ts_token_type",
-    "row_security_active",
-    "binary_upgrade_*",
-    "crosstab*",
-    "connectby*",
-    "xpath_table",
-    "acl*",
-    "format_type",
-    "makeaclitem",
-    "oidvectortypes",
+    *("pg_*", "lo_*", "loread", "lowrite", "dblink*", "*_to_xml*", "txid_*", "inet_client_*", "inet_server_*"),
+    *("has_*_privilege", "to_reg*", "currtid*", "*_description", "current_setting", "set_config", "ts_stat"),
+    *("ts_rewrite", "ts_debug", "ts_parse", "ts_token_type", "row_security_active", "binary_upgrade_*", "crosstab*"),
+    *("connectby*", "xpath_table", "acl*", "format_type", "makeaclitem", "oidvectortypes"),
 )
 _OF_EXTENSIONS = [
-    "gen_random_bytes",
-    "gen_salt",
-    "unaccent",
-    "uuid_generate_v1",
-    "uuid_generate_v1mc",
-    "uuid_generate_v4",
+    *("gen_random_bytes", "gen_salt", "unaccent", "uuid_generate_v1", "uuid_generate_v1mc", "uuid_generate_v4"),
 ]
 _ALLOWED = ("pg_typeof", "pg_column_size", "pg_size_pretty")
 
@@ -129,38 +92,42 @@ class PgNames:
 async def read_pg_names(connection: Any, schema: str, fingerprint: str, hidden: Hidden) -> PgNames:
     """The current names, valid as long as the fingerprint stays the same."""
     tables = await connection.fetch(TABLES, quoted(schema))
-    below = await connection.fetch(BENEATH, quoted(schema))
+    read_by_view = await connection.fetch(BENEATH, quoted(schema))
     parts = await connection.fetch(PARTS, quoted(schema))
     columns = {row["name"]: row["columns"] for row in tables}
-    under = _closure([tuple(row) for row in parts], schema)
+    descendants = _closure([tuple(row) for row in parts], schema)
     generated = await connection.fetch(GENERATED, quoted(schema))
-    closed = _hidden_columns(columns, under, generated, hidden)
-    shut = {name for name in columns if hidden.hides_table(name)}
-    shut |= _views_of_hidden(shut, below, closed, hidden)
-    shut |= _confusable(columns, shut, closed)
-    kept_back = {name for above, below in under.items() if not hidden.allows_table(above) for _, name in below}
-    kept_back |= closed.keys()
+    hidden_columns = _hidden_columns(columns, descendants, generated, hidden)
+    hidden_tables = {name for name in columns if hidden.hides_table(name)}
+    hidden_tables |= _views_of_hidden(hidden_tables, read_by_view, hidden_columns, hidden)
+    hidden_tables |= _confusable(columns, hidden_tables, hidden_columns)
+    unlisted_partitions = {
+        name for table, children in descendants.items() if not hidden.allows_table(table) for _, name in children
+    }
+    unlisted_partitions |= hidden_columns.keys()
     listed = {
         row["name"]
         for row in tables
         if row["readable"]
         and not row["foreign_made"]
         and hidden.allows_table(row["name"])
-        and not (row["part"] and row["name"] in kept_back)
-    } - shut
-    whole = {row["name"] for row in tables if not row["part"]} & listed
+        and not (row["part"] and row["name"] in unlisted_partitions)
+    } - hidden_tables
+    queryable = {row["name"] for row in tables if not row["part"]} & listed
     views = {row["name"].lower() for row in tables if row["view"]}
     names = PgNames(
         schema=schema,
         fingerprint=fingerprint,
         spelling={name.lower(): name for name in columns},
         listed=frozenset(name.lower() for name in listed),
-        hidden_tables=frozenset(name.lower() for name in shut),
-        visible=_visible(columns, whole, closed),
-        hidden_columns={name.lower(): own for name, own in closed.items()},
-        sources=_closure([*((r["view"], r["schema"], r["name"]) for r in below), *(tuple(r) for r in parts)], schema),
+        hidden_tables=frozenset(name.lower() for name in hidden_tables),
+        visible=_visible(columns, queryable, hidden_columns),
+        hidden_columns={name.lower(): own for name, own in hidden_columns.items()},
+        sources=_closure(
+            [*((r["view"], r["schema"], r["name"]) for r in read_by_view), *(tuple(r) for r in parts)], schema
+        ),
         unusable=await _unusable(connection, schema),
-        tables=tuple(sorted(whole)),
+        tables=tuple(sorted(queryable)),
         keywords=frozenset(row["word"] for row in await connection.fetch(KEYWORDS)),
         is_unrestricted=not hidden.names and not hidden.only,
     )
@@ -170,12 +137,12 @@ async def read_pg_names(connection: Any, schema: str, fingerprint: str, hidden: 
 
 
 def _visible(
-    columns: dict[str, list[str]], whole: set[str], closed: dict[str, frozenset[str]]
+    columns: dict[str, list[str]], queryable: set[str], hidden_columns: dict[str, frozenset[str]]
 ) -> dict[str, tuple[str, ...]]:
     """The readable columns by table; tables that differ in case only share theirs."""
     visible: dict[str, tuple[str, ...]] = {}
-    for name in sorted(whole):
-        own = (column for column in columns[name] if column not in closed.get(name, ()))
+    for name in sorted(queryable):
+        own = (column for column in columns[name] if column not in hidden_columns.get(name, ()))
         visible[name.lower()] = (*visible.get(name.lower(), ()), *own)
     return visible
 
@@ -184,9 +151,9 @@ def _fenced(names: PgNames, views: set[str]) -> frozenset[str]:
     """The names that need a fence; none if nothing is hidden. Partitions count as read with their table."""
 
     def reads_more(name: str) -> bool:
-        below = names.sources.get(name, frozenset())
-        return not below.isdisjoint(names.tables_with_hidden_columns) or (
-            name in views and not all(names.may_scan(place) for place in below)
+        sources = names.sources.get(name, frozenset())
+        return not sources.isdisjoint(names.tables_with_hidden_columns) or (
+            name in views and not all(names.may_scan(place) for place in sources)
         )
 
     visible = names.visible.keys() & names.listed
@@ -211,21 +178,23 @@ def reaches(name: str) -> bool:
 
 
 def _hidden_columns(
-    columns: dict[str, list[str]], under: Any, generated: list[Any], hidden: Hidden
+    columns: dict[str, list[str]], descendants: Any, generated: list[Any], hidden: Hidden
 ) -> dict[str, frozenset[str]]:
     """The hidden columns of each table that has any: hidden by name, by inheritance, or generated from hidden ones."""
     pairs = {(name, column) for name, own in columns.items() for column in own if hidden.hides_column(name, column)}
     pairs |= {
         (child, column)
         for name, column in pairs
-        for _, child in under.get(name.lower(), ())
+        for _, child in descendants.get(name.lower(), ())
         if column in columns.get(child, ())
     }
     pairs |= {(row["name"], row["column"]) for row in generated if (row["name"], row["source"]) in pairs}
     return {name: own for name in columns if (own := frozenset(column for table, column in pairs if table == name))}
 
 
-def _views_of_hidden(shut: set[str], below: list[Any], closed: dict[str, frozenset[str]], hidden: Hidden) -> set[str]:
+def _views_of_hidden(
+    hidden_tables: set[str], read_by_view: list[Any], hidden_columns: dict[str, frozenset[str]], hidden: Hidden
+) -> set[str]:
     """All views that read a hidden table or column, directly or through views: views run with their owner's rights.
 
     For a whole-row reference in a view, PostgreSQL does not say which columns it reads.
@@ -235,17 +204,20 @@ def _views_of_hidden(shut: set[str], below: list[Any], closed: dict[str, frozens
         name, column = row["name"], row["column"]
         if column and hidden.hides_column(name, column):
             return True  # also in a table of another schema
-        return name in closed and (row["whole"] or column in closed[name])
+        return name in hidden_columns and (row["whole"] or column in hidden_columns[name])
 
     views: set[str] = set()
     while True:
-        more = {row["view"] for row in below if row["name"] in shut | views or reads_hidden(row)} - views
+        hidden_so_far = hidden_tables | views
+        more = {row["view"] for row in read_by_view if row["name"] in hidden_so_far or reads_hidden(row)} - views
         if not more:
             return views
         views |= more
 
 
-def _confusable(columns: dict[str, list[str]], shut: set[str], closed: dict[str, frozenset[str]]) -> set[str]:
+def _confusable(
+    columns: dict[str, list[str]], hidden_tables: set[str], hidden_columns: dict[str, frozenset[str]]
+) -> set[str]:
     """Tables whose names differ only in case, if one has something hidden: the checks could confuse them."""
     alike: dict[str, list[str]] = defaultdict(list)
     for name in columns:
@@ -253,7 +225,7 @@ def _confusable(columns: dict[str, list[str]], shut: set[str], closed: dict[str,
     return {
         name_alike
         for names in alike.values()
-        if len(names) > 1 and any(name in shut or name in closed for name in names)
+        if len(names) > 1 and any(name in hidden_tables or name in hidden_columns for name in names)
         for name_alike in names
     }
 

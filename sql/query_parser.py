@@ -35,7 +35,7 @@ _REFUSED_NODES: tuple[tuple[tuple[type[exp.Expression], ...], ErrorKind, str], .
     ((exp.Insert, exp.Update, exp.Delete, exp.Merge), "writes", "It changes data"),
     ((exp.Into,), "writes", "SELECT … INTO makes a table"),
     ((exp.Create, exp.Drop, exp.Alter, exp.TruncateTable), "ddl", "It changes what the database is made of"),
-    ((exp.Lock,), "locks", "FOR UPDATE and its kin lock rows against others"),
+    ((exp.Lock,), "locks", "FOR UPDATE and similar clauses lock rows"),
 )
 _ONLY = "only a single query that reads (SELECT, WITH … SELECT, VALUES) may run here."
 

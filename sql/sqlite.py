@@ -102,15 +102,17 @@ class SqliteReader:
     def _leave_out_views(self) -> None:
         """Remove views that read hidden data, and views that no longer work."""
         names = self._names
-        shut: set[str] = set()
+        hidden_views: set[str] = set()
         broken: set[str] = set()
         for view in names.views & names.listed:
             sql = f"SELECT * FROM {quoted(names.spelling[view])}"  # noqa: S608
             try:
                 self._prepare(ParsedQuery(sql, tokenize(sql, "sqlite"), None))
             except QueryRefused as refusal:
-                (shut if refusal.kind == "hidden" else broken).add(view)
-        self._names = replace(names, listed=names.listed - shut - broken, hidden_tables=names.hidden_tables | shut)
+                (hidden_views if refusal.kind == "hidden" else broken).add(view)
+        self._names = replace(
+            names, listed=names.listed - hidden_views - broken, hidden_tables=names.hidden_tables | hidden_views
+        )
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:

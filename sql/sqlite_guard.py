@@ -129,8 +129,8 @@ class SqliteGuard:
 
     def _could_compare_unseen(self) -> bool:
         """Whether a hidden virtual table could be joined unnoticed: virtual tables open no page of the file."""
-        kept_back = self._names.virtual - self._names.listed | self._names.modules
-        return any(name is not None and (name in kept_back or name.startswith("pragma_")) for name in self._named)
+        unlisted = self._names.virtual - self._names.listed | self._names.modules
+        return any(name is not None and (name in unlisted or name.startswith("pragma_")) for name in self._named)
 
     def _joins(self, opened: set[str], *, virtual: bool) -> None:
         """Check joins that compare columns without reporting them to the authorizer. Raises QueryRefused."""
@@ -139,10 +139,10 @@ class SqliteGuard:
             raise QueryRefused(
                 "hidden", "What is hidden here could be compared unseen. Join with ON, not NATURAL or USING."
             )
-        closed = {column for table in opened for column in names.hidden_columns.get(table, ())}
-        if compared := closed & _using(self._tokens):
+        hidden_columns = {column for table in opened for column in names.hidden_columns.get(table, ())}
+        if compared := hidden_columns & _using(self._tokens):
             raise QueryRefused("hidden", f"USING compares {', '.join(sorted(compared))}, and that is hidden.")
-        if closed and "natural" in self._joining:
+        if hidden_columns and "natural" in self._joining:
             raise QueryRefused(
                 "hidden", "NATURAL JOIN compares hidden columns too. Say which are meant, with USING or ON."
             )

@@ -49,26 +49,28 @@ def read_names(connection: sqlite3.Connection, hidden: Hidden) -> SqliteNames:
     tables = connection.execute("SELECT name, type FROM pragma_table_list WHERE schema = 'main'").fetchall()
     own = [(name, kind) for name, kind in tables if not name.lower().startswith("sqlite_")]
     listed = [name for name, kind in own if kind != "shadow" and hidden.allows_table(name)]
-    declared = {
-        name: columns_found for name, kind in own if (columns_found := columns_of(connection, name)) or kind != "view"
-    }
+    declared = {name: columns for name, kind in own if (columns := columns_of(connection, name)) or kind != "view"}
     sources = {
         name: tokenize(sql or "", "sqlite") for name, sql in connection.execute("SELECT name, sql FROM sqlite_master")
     }
-    concealed = {  # also of unlisted tables, which views may read
-        name.lower(): closed
+    hidden_columns = {  # also of unlisted tables, which views may read
+        name.lower(): own_hidden
         for name, columns in declared.items()
-        if (closed := _hidden_columns(name, columns, sources.get(name, []), hidden))
+        if (own_hidden := _hidden_columns(name, columns, sources.get(name, []), hidden))
     }
-    shut = {name.lower() for name, _ in own if hidden.hides_table(name)}
+    hidden_tables = {name.lower() for name, _ in own if hidden.hides_table(name)}
     alike = Counter(name.lower() for name, _ in own)  # SQLite folds the case of ASCII letters only
-    shut |= {name for name, count in alike.items() if count > 1 and name in shut | concealed.keys()}
-    shut |= _virtual_of_hidden([name for name, kind in own if kind == "virtual"], sources, shut | concealed.keys())
+    hidden_tables |= {
+        name for name, count in alike.items() if count > 1 and name in hidden_tables | hidden_columns.keys()
+    }
+    hidden_tables |= _virtual_of_hidden(
+        [name for name, kind in own if kind == "virtual"], sources, hidden_tables | hidden_columns.keys()
+    )
     listed = [
-        name for name in listed if declared.get(name) and name.lower() not in shut
+        name for name in listed if declared.get(name) and name.lower() not in hidden_tables
     ]  # a view without columns is broken
     visible = {
-        name.lower(): tuple(c for c in declared[name] if c.lower() not in concealed.get(name.lower(), ()))
+        name.lower(): tuple(c for c in declared[name] if c.lower() not in hidden_columns.get(name.lower(), ()))
         for name in listed
     }
     pages = connection.execute("SELECT rootpage, tbl_name FROM sqlite_master WHERE rootpage > 0").fetchall()
@@ -77,9 +79,9 @@ def read_names(connection: sqlite3.Connection, hidden: Hidden) -> SqliteNames:
         version=version(connection),
         spelling={name.lower(): name for name, _ in tables},
         listed=frozenset(name.lower() for name in listed),
-        hidden_tables=frozenset(shut),
+        hidden_tables=frozenset(hidden_tables),
         visible=visible,
-        hidden_columns=concealed,
+        hidden_columns=hidden_columns,
         pages={1: "sqlite_master"} | {page: name.lower() for page, name in pages},
         modules=frozenset(name for (name,) in modules) - HARMLESS_MODULES,
         shadows=frozenset(name.lower() for name, kind in tables if kind == "shadow"),
@@ -94,11 +96,11 @@ def read_names(connection: sqlite3.Connection, hidden: Hidden) -> SqliteNames:
 
 def _hidden_columns(table: str, columns: list[str], source: list[Token], hidden: Hidden) -> frozenset[str]:
     """The hidden columns of a table, and those generated from hidden ones."""
-    columns_found = {column.lower() for column in columns if hidden.hides_column(table, column)}
-    parts = _column_parts(source) if columns_found else []
-    while more := {part[0] for part in parts if "as" in part and not columns_found.isdisjoint(part)} - columns_found:
-        columns_found |= more
-    return frozenset(columns_found)
+    hidden_names = {column.lower() for column in columns if hidden.hides_column(table, column)}
+    parts = _column_parts(source) if hidden_names else []
+    while more := {part[0] for part in parts if "as" in part and not hidden_names.isdisjoint(part)} - hidden_names:
+        hidden_names |= more
+    return frozenset(hidden_names)
 
 
 def _column_parts(source: list[Token]) -> list[list[str]]:
@@ -115,14 +117,14 @@ def _column_parts(source: list[Token]) -> list[list[str]]:
     return [part for part in parts[1:] if part]
 
 
-def _virtual_of_hidden(virtual: list[str], sources: dict[str, list[Token]], closed: set[str]) -> set[str]:
+def _virtual_of_hidden(virtual: list[str], sources: dict[str, list[Token]], hidden_names: set[str]) -> set[str]:
     """The virtual tables over hidden data: a full-text index reveals its content, and is searched in all columns."""
     virtual_hidden: set[str] = set()
     while True:
         more = {
             name.lower()
             for name in virtual
-            if any(token.text.strip("'").lower() in closed | virtual_hidden for token in sources.get(name, []))
+            if any(token.text.strip("'").lower() in hidden_names | virtual_hidden for token in sources.get(name, []))
         } - virtual_hidden
         if not more:
             return virtual_hidden
