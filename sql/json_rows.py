@@ -5,7 +5,6 @@ import math
 import struct
 from collections.abc import Iterable
 from ctypes import c_float
-from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -27,7 +26,7 @@ class _Inexact(Exception):
     """The JSON would change if it were parsed and written again."""
 
 
-def as_json(value: Any, depth: int = 0) -> JsonValue:  # noqa: PLR0911  one for each kind
+def as_json(value: Any, depth: int = 0) -> JsonValue:
     """A driver's value as exact JSON, or as the database's text for it.
 
     Raises QueryFailed for a value that is nested too deep.
@@ -41,10 +40,6 @@ def as_json(value: Any, depth: int = 0) -> JsonValue:  # noqa: PLR0911  one for 
             return _number(value)
         case bytes() | bytearray() | memoryview():
             return "0x" + bytes(value).hex()
-        case datetime() | date() | time():
-            return value.isoformat()
-        case timedelta():
-            return _interval(value)
     return _of_parts(value, depth + 1)
 
 
@@ -147,14 +142,6 @@ def _range(value: Any) -> str:
         return "empty"
     ends = ["" if end is None else str(as_json(end)) for end in (value.lower, value.upper)]
     return f"{'[' if value.lower_inc else '('}{ends[0]},{ends[1]}{']' if value.upper_inc else ')'}"
-
-
-def _interval(value: timedelta) -> str:
-    """The interval as PostgreSQL writes it."""
-    sign, value = ("-", -value) if value < timedelta() else ("", value)
-    clock = f"{value.seconds // 3600:02}:{value.seconds // 60 % 60:02}:{value.seconds % 60:02}"
-    clock += f".{value.microseconds:06}" if value.microseconds else ""
-    return f"{sign}{value.days} days {clock}" if value.days else sign + clock
 
 
 class RowCollector:

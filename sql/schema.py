@@ -47,22 +47,9 @@ class TableInfo(_Frozen):
 
     def line(self) -> dict[str, Any]:
         """The table for a prompt, without false and empty values, which would only cost tokens."""
-        columns = [
-            {
-                "name": column.name,
-                "written": column.written,
-                "type": column.type,
-                "nullable": column.nullable,
-                "key": column.key,
-                "references": column.references,
-                "comment": column.comment,
-                "samples": list(column.samples),
-            }
-            for column in self.columns
-        ]
-        written = {"written": self.written} if self.written else {}
-        whole = {"name": self.name, **written, "comment": self.comment, "rows": self.rows}
-        return whole | {"columns": [{name: value for name, value in column.items() if value} for column in columns]}
+        table = self.model_dump(mode="json", exclude=None if self.written else {"written"})
+        columns = [{name: value for name, value in column.items() if value} for column in table["columns"]]
+        return table | {"columns": columns}
 
 
 class Schema(_Frozen):
