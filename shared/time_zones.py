@@ -33,11 +33,12 @@ def own_time_zone() -> str | None:
 
 
 def day_in_words(moment: datetime, name: str) -> str:
-    """The day at this moment in the zone of this name; without a known one, in this machine's own zone.
+    """The day and time at this moment in the zone of this name; without a known one, in this machine's own zone.
 
-    The first sentence has the date alone, the second one the weekday, the zone and its offset: Etc/GMT-2 is UTC+02:00.
+    The first sentence has the date alone, the second one the weekday, the time, the zone and its offset: Etc/GMT-2 is
+    UTC+02:00.
     """
     zone = time_zone(name) if name else None
     local = moment.astimezone(zone)
-    place = f"in the time zone {name}, at" if zone else "at"
-    return f"Today is {local.date().isoformat()}. It is a {local:%A} {place} UTC{local:%:z}."
+    place = f" in the time zone {name}, at" if zone else ""
+    return f"Today is {local.date().isoformat()}. It is {local:%A}, {local:%H:%M}{place} UTC{local:%:z}."

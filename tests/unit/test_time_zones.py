@@ -33,13 +33,16 @@ def local(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     [
         (
             "Pacific/Kiritimati",
-            "Today is 2026-11-26. It is a Thursday in the time zone Pacific/Kiritimati, at UTC+14:00.",
+            "Today is 2026-11-26. It is Thursday, 09:00 in the time zone Pacific/Kiritimati, at UTC+14:00.",
         ),
-        ("America/New_York", "Today is 2026-11-25. It is a Wednesday in the time zone America/New_York, at UTC-05:00."),
-        ("Asia/Kolkata", "Today is 2026-11-26. It is a Thursday in the time zone Asia/Kolkata, at UTC+05:30."),
-        ("Etc/GMT-2", "Today is 2026-11-25. It is a Wednesday in the time zone Etc/GMT-2, at UTC+02:00."),
-        ("", "Today is 2026-11-26. It is a Thursday at UTC+14:00."),
-        ("Mars/Olympus", "Today is 2026-11-26. It is a Thursday at UTC+14:00."),
+        (
+            "America/New_York",
+            "Today is 2026-11-25. It is Wednesday, 14:00 in the time zone America/New_York, at UTC-05:00.",
+        ),
+        ("Asia/Kolkata", "Today is 2026-11-26. It is Thursday, 00:30 in the time zone Asia/Kolkata, at UTC+05:30."),
+        ("Etc/GMT-2", "Today is 2026-11-25. It is Wednesday, 21:00 in the time zone Etc/GMT-2, at UTC+02:00."),
+        ("", "Today is 2026-11-26. It is Thursday, 09:00 UTC+14:00."),
+        ("Mars/Olympus", "Today is 2026-11-26. It is Thursday, 09:00 UTC+14:00."),
     ],
 )
 def test_a_day_is_named_with_its_weekday_and_zone(local: pytest.MonkeyPatch, zone: str, words: str) -> None:
