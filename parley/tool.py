@@ -120,8 +120,8 @@ class Tool[A: BaseModel]:
     `hands_over`: a call hands the request over to a person, which ends the work on it.
     `waits_for`: the tool can only be a step of a plan, and its call says what the step waits for. "person": the step
     ends with the answer to the question that `run` returns (text, options, form). "time": it ends at the aware
-    datetime that `run` returns. "condition": it ends when the condition of the returned `parley.polling.Polling` holds.
-    Other steps continue meanwhile.
+    datetime that `run` returns, or a timedelta later. "condition": it ends when the condition of the returned
+    `parley.polling.Polling` holds. Other steps continue meanwhile.
     `seconds` is the deadline of a call. A result over `largest` bytes is stored beside the log, which has an excerpt.
     """
 

@@ -112,6 +112,12 @@ class ReplicatedLog(SessionLog, Protocol):
         ...
 
 
+class TimedLog(ReplicatedLog, Protocol):
+    async def count(self) -> LogCount:
+        """Raises LogUnavailable."""
+        ...
+
+
 def body_of(event: SessionEvent) -> bytes:
     """The event's JSON to append. Raises Unstorable if `parse_event` would refuse it."""
     try:
@@ -248,6 +254,7 @@ __all__ = [
     "SessionAtPosition",
     "SessionLog",
     "StoredMessage",
+    "TimedLog",
     "Unstorable",
     "UpgradeNeeded",
     "VersionConflict",

@@ -1,6 +1,6 @@
 """Three tools for steps that wait: for the user's answer, for a time, or until a condition holds."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -60,9 +60,9 @@ async def ask_person(ask: AskPerson, context: Context) -> dict[str, Any]:
 
 
 @tool(waits_for="time", returns=UNTIL)
-async def wait_until(wait: WaitUntil, context: Context) -> datetime:
+async def wait_until(wait: WaitUntil, context: Context) -> datetime | timedelta:
     """Wait until an instant, or for some seconds. An instant that is past is not waited for. At most 90 days."""
-    return wait.until or datetime.now(UTC) + timedelta(seconds=wait.seconds or 0)
+    return wait.until or timedelta(seconds=wait.seconds or 0)
 
 
 @tool(waits_for="condition")

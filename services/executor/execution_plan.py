@@ -5,11 +5,11 @@ was made.
 """
 
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Protocol
 
-from pydantic import JsonValue, ValidationError
+from pydantic import AwareDatetime, JsonValue, TypeAdapter, ValidationError
 
 from parley.events.values import ActionSpec, Waiting
 from parley.protocol.tools import ToolSpec, past_calls
@@ -33,6 +33,7 @@ from shared.plan_checks.argument_kinds import fill_arguments
 from shared.worker import WorkContext
 
 NOT_STARTED: frozenset[ActionStatus] = frozenset({"planned", "approved"})
+_END: TypeAdapter[datetime | timedelta] = TypeAdapter(AwareDatetime | timedelta)
 
 
 class ArtefactReader(Protocol):
@@ -100,7 +101,7 @@ class StepGuide:
         """What this step asks or waits for, as its tool says; or the reason why it can do neither."""
         spec = action.spec
         if spec.waits_for == "condition":
-            return await self._poll_wait(context.session, action)
+            return await self._poll_wait(context, action)
         tool = self._registry.find(spec.tool)
         if tool is None or tool.spec.waits_for != spec.waits_for:
             return f"There is no tool “{spec.tool}” that waits for a {spec.waits_for}."
@@ -111,21 +112,24 @@ class StepGuide:
             return result.error
         try:
             if spec.waits_for == "time":
-                waiting = Waiting.model_validate({"action_id": spec.id, "until": result.value})
-                longest = datetime.now(UTC) + MAX_WAIT
+                end = _END.validate_python(result.value)
+                now = await _broker_time(context)
+                if isinstance(end, timedelta):
+                    end = now + min(end, 2 * MAX_WAIT)
                 too_long = f"It would wait longer than {MAX_WAIT.days} days."
-                return c.Wait(actions=(waiting,)) if waiting.until < longest else too_long
+                return c.Wait(actions=(Waiting(action_id=spec.id, until=end),)) if end < now + MAX_WAIT else too_long
             return c.Ask.model_validate({**_fields(result.value), "about": "action", "action_id": spec.id})
         except ValidationError as error:
             return f"{spec.tool} does not say what is waited for: {error.errors()[0]['msg']}"
 
-    async def _poll_wait(self, session: Session, action: Action) -> c.Wait | str:
+    async def _poll_wait(self, context: WorkContext, action: Action) -> c.Wait | str:
+        session = context.session
         try:
             polling = await polling_of(self._registry, session, action)
             polled = polled_tool(self._registry, session, polling)
         except CannotPoll as error:
             return str(error)
-        until = datetime.now(UTC) + timedelta(seconds=polling.at_most)
+        until = await _broker_time(context) + timedelta(seconds=polling.at_most)
         rule, step = poll_rule(self._registry, session, action, polled), action.spec.id
         waiting = Waiting(action_id=step, until=until, every=polling.every)
         return c.Wait(actions=(waiting,), rules={step: rule} if rule else {})
@@ -212,6 +216,11 @@ def _upcoming_tools(session: Session) -> set[str]:
     return {
         action.spec.tool for action in (session.turn.actions if session.turn else ()) if action.status in NOT_STARTED
     }
+
+
+async def _broker_time(context: WorkContext) -> datetime:
+    """The broker's time, by which waits end, whatever the clock of this machine says. Raises LogUnavailable."""
+    return (await context.deps.log.count()).at
 
 
 def _fields(value: JsonValue) -> dict[str, JsonValue]:

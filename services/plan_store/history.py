@@ -6,12 +6,11 @@ from typing import NamedTuple, Protocol
 from parley.events import SessionEvent
 from shared.domain.session import Session
 from shared.log import (
-    LogCount,
     LogExtent,
-    ReplicatedLog,
     SessionAtPosition,
     SessionLog,
     StoredMessage,
+    TimedLog,
     WholeLog,
     accept,
 )
@@ -20,11 +19,10 @@ PAGE = 500
 END_OF_LOG = 2**62  # greater than any position
 
 
-class StoreLog(ReplicatedLog, WholeLog, Protocol):
+class StoreLog(TimedLog, WholeLog, Protocol):
     """The log with the operations that only plan_store needs."""
 
     async def extent(self) -> LogExtent: ...
-    async def count(self) -> LogCount: ...
     async def message(self, position: int) -> StoredMessage | None: ...
     async def purge(self, session_id: str) -> None: ...
 

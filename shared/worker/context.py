@@ -19,7 +19,7 @@ from shared.domain.errors import CommandRefused, OutOfTurn
 from shared.domain.session import Session
 from shared.domain.usage import sum_calls
 from shared.llm import Message, Model, ModelRequest
-from shared.log import ReplicatedLog, SessionAtPosition, Unstorable, accept, commit
+from shared.log import SessionAtPosition, TimedLog, Unstorable, accept, commit
 from shared.logging import conceal
 from shared.settings import Settings
 from shared.store import SessionLoader
@@ -37,7 +37,7 @@ class WorkerDeps(NamedTuple):
 
     service: Service
     store: SessionLoader
-    log: ReplicatedLog
+    log: TimedLog
     model: Model
     drafts: Drafts
     settings: Settings

@@ -1,7 +1,7 @@
 """Walks a path through flows with the real executor over an in-memory log; the test plays user, planner and model."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from flows.loading import Flows
 from parley.events import SessionEvent, parse_event
@@ -18,6 +18,7 @@ from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.domain.state import Action
 from shared.llm import ModelByTask
+from shared.log import TimedLog
 from shared.settings import Settings
 from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
@@ -62,7 +63,7 @@ class Walk(Story):
         return await self.goes()
 
     def context(self, loaded: Any) -> WorkContext:
-        deps = WorkerDeps("executor", self.store, self.log, self.model, Drafts(None), Settings())
+        deps = WorkerDeps("executor", self.store, cast(TimedLog, self.log), self.model, Drafts(None), Settings())
         return WorkContext(deps, loaded, cause="s:cause")
 
     async def goes(self) -> Session:

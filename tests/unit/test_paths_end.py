@@ -106,7 +106,7 @@ class LocalSession(Story):
 
     async def deliver_newest_event(self, service: Service, handler: Handler) -> None:
         """Delivers the newest event to this service."""
-        deps = WorkerDeps(service, InMemoryStore(self.log), self.log, ScriptedModel(), Drafts(None), Settings())
+        deps = WorkerDeps(service, InMemoryStore(self.log), self._memory, ScriptedModel(), Drafts(None), Settings())
         raw = self._memory.messages[-1]
         await Worker(deps, handler).on_delivery(Delivery(raw.subject, raw.data, raw.position, 1))
 

@@ -1,0 +1,49 @@
+"""Waits end by the broker's time, whatever the clock of the executor's machine says."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from packs.waiting.pack import pack
+from parley import Pack
+from parley.events.values import Step
+from services.executor.execution_plan import StepGuide
+from services.executor.sources.packs import PackSource
+from services.executor.tools import Registry
+from shared.llm import ScriptedModel
+from shared.log import LogCount, SessionAtPosition
+from shared.settings import Settings
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.worker import Drafts, WorkContext, WorkerDeps
+from tests.unit.domain.spec import approve, given
+from tests.unit.domain.test_execution_plan import DRAFTED, plan
+from tests.unit.test_executor_results import FixedObjectStore
+from tests.unit.test_packs_waiting import get_order, polling_step
+
+BROKER = datetime.now(UTC) + timedelta(hours=1)
+WAIT = Step(text="Wait", tool="wait_until", id="s1", effect="read", waits_for="time")
+
+
+class OtherClock(InMemoryLog):
+    """A log whose broker is an hour ahead of this machine."""
+
+    async def count(self) -> LogCount:
+        return LogCount(0, BROKER)
+
+
+@pytest.mark.parametrize(
+    ("step", "until"),
+    [
+        (WAIT.model_copy(update={"arguments": {"seconds": 900}}), BROKER + timedelta(minutes=15)),
+        (WAIT.model_copy(update={"arguments": {"until": BROKER.isoformat()}}), BROKER),
+        (polling_step(at_most=600).model_copy(update={"id": "s1"}), BROKER + timedelta(minutes=10)),
+    ],
+)
+async def test_a_wait_begins_at_the_broker_s_time(step: Step, until: datetime) -> None:
+    session = given(*DRAFTED, plan(step), approve).session
+    log = OtherClock()
+    deps = WorkerDeps("executor", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
+    context = WorkContext(deps, SessionAtPosition(session, 0), cause="s:cause")
+    registry = Registry(PackSource((pack, Pack("orders", [get_order]))))
+    assert await StepGuide(registry, FixedObjectStore(None)).preflight(context)
+    assert context.session.waiting_actions[0].until == until
