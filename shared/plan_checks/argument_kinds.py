@@ -13,8 +13,8 @@ from urllib.parse import quote, unquote
 from pydantic import JsonValue
 
 from shared.domain.references import Outputs, Unresolved, references, resolve, resolve_text
-from shared.plan_checks.schemas import Schema, forms
-from shared.repair.schema import as_schema, properties
+from shared.plan_checks.schemas import forms
+from shared.repair.schema import Schema, as_schema, properties
 
 type Schemas = tuple[Schema, ...]  # those that a value may match
 Kind = Literal["text", "url", "sql", "code"]  # from the least to the most strict

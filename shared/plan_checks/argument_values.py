@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pydantic import JsonValue
 
 from shared.domain.references import Reference, is_whole, references
-from shared.plan_checks.schemas import Schema, allows_null, forms
+from shared.plan_checks.schemas import without_null
 from shared.repair.bounds import is_bounded
 from shared.repair.names import match_names
-from shared.repair.schema import TYPE_WORDS, as_schema, properties, required_names, types_of
+from shared.repair.reader import SchemaReader, accepts_others, field_of
+from shared.repair.schema import TYPE_WORDS, Schema, as_schema, properties, required_names, types_of
 from shared.repair.values import json_type, normalized_text
 
-MAX_STEPS = 10_000  # forms of values that are looked at; the rest passes
+MAX_STEPS = 30_000  # about three for each value; what comes after them passes
 MAX_PROBLEMS = 20  # per call
 MAX_QUOTE = 80  # characters of a quoted value
 MAX_NAMES = 20  # allowed values that a problem lists
@@ -36,31 +37,32 @@ def value_problems(
     """The problems of the arguments. `forms_of` gives the schemas that a reference's value may match, if known."""
     if not is_bounded(dict(arguments)):
         return ("the arguments hold too many values, or nest them too deep: send fewer.",)
-    return tuple(_Checker(tool, schema, forms_of).fields(arguments, schema, "")[:MAX_PROBLEMS])
+    checker = _Checker(tool, SchemaReader(schema, MAX_STEPS), forms_of)
+    return tuple(checker.value(dict(arguments), schema, "")[:MAX_PROBLEMS])
 
 
 class _Checker:
-    def __init__(self, tool: str, root: Schema, forms_of: FormsOf) -> None:
+    def __init__(self, tool: str, schemas: SchemaReader, forms_of: FormsOf) -> None:
         self._tool = tool
-        self._root = root
+        self._schemas = schemas
         self._forms_of = forms_of
-        self._steps = MAX_STEPS
 
-    def fields(self, values: Mapping[str, JsonValue], schema: Schema, place: str) -> list[str]:
+    def _fields(self, values: Mapping[str, JsonValue], schema: Schema, place: str) -> list[str]:
         """The problems of the fields of the object at `place`, "" for the arguments themselves."""
         known = properties(schema)
+        if not self._schemas.spend(len(known)):
+            return []
         required = [name for name in required_names(schema) if name in known]
-        others = schema.get("additionalProperties") or "patternProperties" in schema or not known
-        meant = {} if others else match_names(tuple(values), tuple(known), tuple(required))
+        open_to_others = accepts_others(schema)
+        respelled = {} if open_to_others else match_names(values, known, required)
         problems: list[str] = []
         for name, value in values.items():
-            if name in known or others:
-                part = known.get(name) or as_schema(schema.get("additionalProperties"))
-                problems += self._value(value, part, f"{place}.{name}" if place else name)
+            if name in known or open_to_others:
+                problems += self.value(value, field_of(schema, name), f"{place}.{name}" if place else name)
             else:
-                hint = f" Do you mean “{meant[name]}”?" if name in meant else ""
+                hint = f" Do you mean “{respelled[name]}”?" if name in respelled else ""
                 problems.append(f"{self._no_field(place, name[:MAX_QUOTE])}{hint}")
-        missing = [name for name in required if name not in values and name not in meant.values()]
+        missing = [name for name in required if name not in values and name not in respelled.values()]
         return problems + [
             f"argument {place}: the field “{name}” is missing."
             if place
@@ -73,12 +75,12 @@ class _Checker:
             return f"argument {place}: it has no field “{name}”."
         return NO_ARGUMENT.format(tool=self._tool, name=name)
 
-    def _value(self, value: JsonValue, schema: Schema, place: str) -> list[str]:
-        """The problems by the form that the value fits best."""
-        expected = forms(schema, self._root)
-        self._steps -= len(expected)
-        if self._steps < 0 or (value is None and allows_null(schema, self._root)):
+    def value(self, value: JsonValue, schema: Schema, place: str) -> list[str]:
+        """The problems by the form that the value fits best. The place "" stands for the arguments themselves."""
+        every = self._schemas.forms(schema)
+        if value is None and any("null" in types_of(form) or not types_of(form) for form in every):
             return []
+        expected = without_null(every)
         fitting = [form for form in expected if self._has_type(value, types_of(form))]
         if not fitting:
             kinds = dict.fromkeys(TYPE_WORDS[kind] for form in expected for kind in types_of(form))
@@ -88,19 +90,19 @@ class _Checker:
     def _has_type(self, value: JsonValue, types: Sequence[str]) -> bool:
         if not types:
             return True
-        if not isinstance(value, str) or not (found := references(value)):
+        if not isinstance(value, str) or not (referred := references(value)):
             kind = json_type(value)
             return kind in types or (kind == "integer" and "number" in types)
-        given = self._forms_of(found[0]) if is_whole(value) else TEXT
-        return given is None or any(_may_be(types_of(form), types) for form in given)
+        possible = self._forms_of(referred[0]) if is_whole(value) else TEXT
+        return possible is None or any(_may_be(types_of(form), types) for form in possible)
 
     def _described(self, value: JsonValue) -> str:
-        found = references(value) if isinstance(value, str) and is_whole(value) else ()
-        given = self._forms_of(found[0]) if found else None
-        if given is None:
+        referred = references(value) if isinstance(value, str) and is_whole(value) else ()
+        possible = self._forms_of(referred[0]) if referred else None
+        if possible is None:
             return f"not {_short(value)}"
-        kinds = dict.fromkeys(TYPE_WORDS[kind] for form in given for kind in types_of(form))
-        return f"and {found[0].text} is {' or '.join(kinds)}"
+        kinds = dict.fromkeys(TYPE_WORDS[kind] for form in possible for kind in types_of(form))
+        return f"and {referred[0].text} is {' or '.join(kinds)}"
 
     def _inside(self, value: JsonValue, form: Schema, place: str) -> list[str]:
         match value:
@@ -108,13 +110,13 @@ class _Checker:
                 return []
             case list():
                 items = as_schema(form.get("items"))
-                return [p for at, item in enumerate(value) for p in self._value(item, items, f"{place}[{at}]")]
+                return [p for at, item in enumerate(value) for p in self.value(item, items, f"{place}[{at}]")]
             case dict():
-                return self.fields(value, form, place)
+                return self._fields(value, form, place)
             case str() if (tidy := normalized_text(value, form, place)) != value:
                 return [f"argument {place}: write {_short(tidy)}, without what is around it."]
         allowed = form.get("enum")
-        if not isinstance(allowed, list) or value in allowed:
+        if not isinstance(allowed, list) or not self._schemas.spend(len(allowed)) or value in allowed:
             return []
         listed = ", ".join([*map(_short, allowed[:MAX_NAMES]), *(["…"] if len(allowed) > MAX_NAMES else [])])
         return [f"argument {place}: it must be one of {listed}, not {_short(value)}."]

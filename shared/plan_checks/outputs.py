@@ -11,8 +11,8 @@ from parley.events.values import Step
 from parley.protocol.tools import ToolSpec
 from shared.domain.references import ITEM, Reference, is_whole, references, texts
 from shared.plan_checks.calls import polled_call
-from shared.plan_checks.schemas import Schema, forms
-from shared.repair.schema import MAX_FORMS, TYPE_WORDS, as_schema, properties, types_of
+from shared.plan_checks.schemas import forms
+from shared.repair.schema import MAX_FORMS, TYPE_WORDS, Schema, as_schema, properties, types_of
 
 MAX_NAMES = 30  # fields named in a problem
 

@@ -1,25 +1,21 @@
 """Navigates the JSON schemas that tools declare, without evaluating them. Pure."""
 
-from collections.abc import Mapping
-
 from pydantic import JsonValue
 
-from shared.repair.schema import as_schema, properties, types_of
+from shared.repair.schema import Schema, as_schema, properties, types_of
 from shared.repair.schema import forms as all_forms
 
-type Schema = Mapping[str, JsonValue]
 MAX_PARTS, MAX_LEVELS = 200, 5  # parts and levels of an outline
 
 
 def forms(schema: Schema, root: Schema) -> tuple[Schema, ...]:
     """The schemas that a value may match. Null is left out unless it is the only one."""
-    every = all_forms(schema, root)
+    return without_null(all_forms(schema, root))
+
+
+def without_null(every: tuple[Schema, ...]) -> tuple[Schema, ...]:
+    """The schemas without the one of null, unless it is the only one."""
     return tuple(form for form in every if types_of(form) != ("null",)) or every
-
-
-def allows_null(schema: Schema, root: Schema) -> bool:
-    """Whether null is one of the values that match."""
-    return any(not types_of(form) or "null" in types_of(form) for form in all_forms(schema, root))
 
 
 def outline(schema: Schema, root: Schema) -> JsonValue:

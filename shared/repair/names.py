@@ -9,6 +9,8 @@ _GENERIC_WORDS = frozenset({"id", "code", "number", "value", "list", "method"}) 
 
 def match_names(names: Collection[str], known: Collection[str], required: Collection[str]) -> dict[str, str]:
     """Maps misspelled names to the schema's, where exactly one of each fits. Correct names are left out."""
+    if all(name in known for name in names):
+        return {}
     renamed: dict[str, str] = {}
     for alike, targets in ((_letters, known), (_singular, known), (_core, required)):
         strange = [name for name in names if name not in known and name not in renamed]

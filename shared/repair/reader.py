@@ -1,6 +1,6 @@
 """Reads the schema of a call's arguments, with its references and alternatives, within a bounded number of steps."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
@@ -15,6 +15,7 @@ class SchemaReader:
 
     root: Schema
     steps: int = MAX_STEPS
+    _resolved: dict[int, tuple[Schema, tuple[Schema, ...]]] = field(default_factory=dict)  # by the schema's identity
 
     def spend(self, steps: int) -> bool:
         """Use up steps. False if not enough were left."""
@@ -25,7 +26,9 @@ class SchemaReader:
         """The schemas of which a value matches one. After too many steps any value matches."""
         if not schema or not self.spend(1):
             return ({},)
-        matching = forms(schema, self.root)
+        if id(schema) not in self._resolved:
+            self._resolved[id(schema)] = (schema, forms(schema, self.root))  # the schema is kept, and so is its id
+        matching = self._resolved[id(schema)][1]
         self.spend(len(matching) if any(matching) else MAX_FORMS)
         return matching
 
@@ -41,10 +44,21 @@ def without_nulls(value: JsonValue, schema: Schema) -> JsonValue:
     return _without_nulls(value, schema, SchemaReader(schema))
 
 
+def accepts_others(schema: Schema) -> bool:
+    """Whether an object may have other fields than its properties. Where the schema does not say, it must not."""
+    return bool(
+        not properties(schema)
+        or "patternProperties" in schema
+        or schema.get("additionalProperties") not in (None, False)
+    )
+
+
 def field_of(schema: Schema, name: str) -> Schema:
-    """The schema of an object's field; {} if anything may be there."""
+    """The schema of an object's field; {} if anything may be there. No pattern is evaluated."""
     known = properties(schema)
-    return known[name] if name in known else as_schema(schema.get("additionalProperties"))
+    if name in known or "patternProperties" in schema:
+        return known.get(name, {})
+    return as_schema(schema.get("additionalProperties"))
 
 
 def _without_nulls(value: JsonValue, schema: Schema, reader: SchemaReader) -> JsonValue:

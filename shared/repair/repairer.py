@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from shared.repair.bounds import is_bounded
 from shared.repair.names import match_names
-from shared.repair.reader import SchemaReader, field_of
+from shared.repair.reader import SchemaReader, accepts_others, field_of
 from shared.repair.schema import TYPE_WORDS, Schema, as_schema, properties, required_names, types_of
 from shared.repair.values import UNREADABLE, convert, json_type, normalized_text, parse_text
 
@@ -61,12 +61,14 @@ def repair(arguments: JsonValue, schema: Schema) -> RepairResult:
     if not is_bounded(arguments):
         return RepairResult({}, problems=("the arguments hold too many values, or nest them too deep: send fewer",))
     reader = SchemaReader(schema if is_bounded(cast("JsonValue", schema)) else {})
-    schema = reader.forms(reader.root)[0]
+    attempts = [_repaired(arguments, form, reader) for form in reader.forms(reader.root)]
+    return min(attempts, key=lambda result: (len(result.problems), len(result.fixes)))
+
+
+def _repaired(arguments: JsonValue, form: Schema, reader: SchemaReader) -> RepairResult:
     repairer = _Repairer(reader)
-    repaired = repairer.arguments(arguments, schema)
-    return RepairResult(
-        repairer.fields(repaired, schema, ""), tuple(repairer.fixes), tuple(repairer.problems[:MAX_PROBLEMS])
-    )
+    repaired = repairer.fields(repairer.arguments(arguments, form), form, "")
+    return RepairResult(repaired, tuple(repairer.fixes), tuple(repairer.problems[:MAX_PROBLEMS]))
 
 
 @dataclass
@@ -99,13 +101,13 @@ class _Repairer:
         if not self.schemas.spend(len(values) + len(known)):
             return dict(values)
         required = [name for name in required_names(schema) if name in known]
-        renamed = match_names(tuple(values), tuple(known), tuple(required))
-        accepts_others = not known or bool(schema.get("additionalProperties"))
+        renamed = match_names(values, known, required)
+        open_to_others = accepts_others(schema)
         repaired: dict[str, JsonValue] = {}
         for key, value in values.items():
             name = renamed.get(key, key)
             where = f"{path}{name}"
-            if name not in known and not accepts_others:
+            if name not in known and not open_to_others:
                 self.record(f"{path}{key}", value, None, "no field of this tool, dropped")
                 continue
             if name != key:
@@ -154,15 +156,17 @@ class _Repairer:
         if isinstance(value, list):
             items = as_schema(schema.get("items"))
             return [self.value(item, items, f"{where}[{index}]") for index, item in enumerate(value)]
+        allowed = schema.get("enum")
+        if isinstance(allowed, list) and (not self.schemas.spend(len(allowed)) or value in allowed):
+            return value
         if isinstance(value, dict) and (properties(schema) or isinstance(schema.get("additionalProperties"), dict)):
             return cast("JsonValue", self.fields(value, schema, f"{where}."))
         if isinstance(value, str) and (tidy := normalized_text(value, schema, where)) != value:
             value = self.record(where, value, tidy, "put into the form that is asked for")
-        return self._allowed(value, schema, where)
+        return self._allowed(value, allowed, where) if isinstance(allowed, list) else value
 
-    def _allowed(self, value: JsonValue, schema: Schema, where: str) -> JsonValue:
-        allowed = schema.get("enum")
-        if not isinstance(allowed, list) or not self.schemas.spend(len(allowed)) or value in allowed:
+    def _allowed(self, value: JsonValue, allowed: list[JsonValue], where: str) -> JsonValue:
+        if value in allowed:
             return value
         near = [choice for choice in allowed if _plain(choice) == _plain(value)]
         if len(near) == 1:

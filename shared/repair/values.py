@@ -60,11 +60,13 @@ def convert(value: JsonValue, kind: str) -> JsonValue:
 
 
 def normalized_text(text: str, schema: Mapping[str, JsonValue], where: str) -> str:
-    """The text without surrounding spaces and quotes, if it is an id, an enum or a formatted text."""
+    """The text without surrounding spaces and quotes, if it is an id, a formatted text or then an allowed value."""
     stripped = text.strip().strip("'\"").strip()
+    if stripped != text and isinstance(allowed := schema.get("enum"), list):
+        return stripped if stripped in allowed and text not in allowed else text
     name = where.split("[", maxsplit=1)[0].rsplit(".", 1)[-1]
     is_id = re.search(r"(^|_)ids?$|Ids?$", name) is not None
-    return stripped if stripped and (is_id or "enum" in schema or "format" in schema) else text
+    return stripped if stripped and (is_id or "format" in schema) else text
 
 
 def _literal(text: str) -> JsonValue:

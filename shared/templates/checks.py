@@ -12,9 +12,8 @@ from shared.domain.plan_validation import plan_problems
 from shared.plan_checks.argument_kinds import EXECUTED, argument_kind_of, placed_texts
 from shared.plan_checks.argument_values import NO_ARGUMENT
 from shared.plan_checks.calls import call_problems, polled_call
-from shared.plan_checks.schemas import Schema
 from shared.repair import repair
-from shared.repair.schema import schema_problem
+from shared.repair.schema import Schema, schema_problem
 from shared.templates.parameters import (
     REFERENCE,
     field_names_in,

@@ -1,12 +1,9 @@
 """The schema of one value inside a tool's arguments, with its references resolved. Pure."""
 
-from collections.abc import Mapping
-
 from pydantic import JsonValue
 
-from shared.repair.schema import TYPE_WORDS, alternatives, as_schema, properties, resolve, types_of
+from shared.repair.schema import TYPE_WORDS, Schema, alternatives, as_schema, properties, resolve, types_of
 
-type Schema = Mapping[str, JsonValue]
 MAX_DEPTH = 12  # levels; below it, a schema that refers to itself accepts anything
 
 

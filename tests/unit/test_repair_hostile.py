@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.plan_checks.argument_values import value_problems
 from shared.repair import repair
 from shared.repair.schema import schema_problem
 
@@ -92,6 +93,17 @@ def test_schemas_of_real_tools_are_accepted() -> None:
 
 MANY = {f"field_{n}": n for n in range(40_000)}
 QUOTES = '\\"' * 50_000
+ROWS = {"rows": [{}] * 9_990}
+
+
+def rows(**items: Any) -> Any:
+    return {"type": "object", "properties": {"rows": {"items": {"type": "object", **items}}}}
+
+
+def fields(count: int, prefix: str = "p") -> dict[str, Any]:
+    return {f"{prefix}{n}": {"type": "string"} for n in range(count)}
+
+
 SLOW: dict[str, Callable[[], tuple[Any, Any]]] = {
     "unknown fields": lambda: (MANY, {"properties": {f"name{n}": {} for n in range(1_000)}, "required": ["a"]}),
     "branches": lambda: (
@@ -108,16 +120,62 @@ SLOW: dict[str, Callable[[], tuple[Any, Any]]] = {
     ),
     "unclosed quotes": lambda: ({"a": f"{{{QUOTES}"}, {"properties": {"a": {"type": "object"}}}),
     "one text of quotes": lambda: (f"{{{QUOTES}", {"properties": {"a": {}, "b": {}}}),
+    "rows of many parts": lambda: (ROWS, rows(allOf=[{"properties": fields(20, f"{n}-")} for n in range(30)])),
+    "rows that lack fields": lambda: (ROWS, rows(properties=fields(900), required=list(fields(900)))),
 }
 
 
 @pytest.mark.parametrize("name", SLOW)
 def test_the_time_is_bounded(name: str) -> None:
-    """Each takes about 0.1 seconds on an idle machine; without bounds it would take from half a minute to hours."""
+    """Each takes about 0.3 seconds on an idle machine; without bounds it would take from half a minute to hours."""
     arguments, schema = SLOW[name]()
     began = time.process_time()
     repair(arguments, schema)
+    if isinstance(arguments, dict):
+        value_problems(arguments, schema, "t")
     assert time.process_time() - began < 3
+
+
+FREE = {"type": "object", "properties": {"a": {"type": "string"}, "any": {}}}
+EITHER = {"properties": fields(2), "anyOf": [{"required": ["p0"]}, {"required": ["p1"]}]}
+SEPARATORS = {"properties": {"by": {"enum": [", ", " - ", "tab"]}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments"),
+    [
+        ({**FREE, "additionalProperties": {}}, {"a": "x", "more": 1}),
+        ({**FREE, "additionalProperties": True}, {"a": "x", "more": 1}),
+        ({**FREE, "additionalProperties": {"type": "string"}}, {"any": 5}),
+        ({**FREE, "patternProperties": {"^x-": {}}, "additionalProperties": False}, {"x-more": 1}),
+        ({"patternProperties": {"^x-": {}}, "additionalProperties": {"type": "string"}}, {"x-more": 1}),
+        ({"properties": {"o": {**FREE, "additionalProperties": {}}}}, {"o": {"more": 1}}),
+        ({**FREE, "allOf": [{"properties": {"b": {"type": "string"}}}]}, {"a": "x", "b": "y"}),
+        ({"anyOf": [{"properties": fields(1)}, {"properties": fields(1, "q")}]}, {"q0": "x"}),
+        ({"$ref": "#/$defs/A", "$defs": {"A": FREE}}, {"a": "x"}),
+        (EITHER, {"p1": "x"}),
+        (SEPARATORS, {"by": " - "}),
+        (SEPARATORS, {"by": "tab"}),
+    ],
+)
+def test_arguments_that_a_schema_allows_are_sent_as_they_are(schema: Any, arguments: Any) -> None:
+    assert value_problems(arguments, schema, "t") == ()
+    assert repair(arguments, schema).arguments == arguments
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments", "problem", "repaired"),
+    [
+        (FREE, {"more": 1}, "the tool t has no argument “more”.", {}),
+        ({**FREE, "additionalProperties": None}, {"more": 1}, "the tool t has no argument “more”.", {}),
+        (EITHER, {}, "the tool t needs the argument “p0”.", {}),
+        (SEPARATORS, {"by": " 'tab'"}, 'argument by: write "tab", without what is around it.', {"by": "tab"}),
+        (SEPARATORS, {"by": " x "}, 'argument by: it must be one of ", ", " - ", "tab", not " x ".', {"by": " x "}),
+    ],
+)
+def test_other_arguments_are_not(schema: Any, arguments: Any, problem: str, repaired: Any) -> None:
+    assert value_problems(arguments, schema, "t") == (problem,)
+    assert repair(arguments, schema).arguments == repaired
 
 
 def test_oversized_arguments_are_a_problem() -> None:
