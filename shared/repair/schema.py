@@ -27,20 +27,40 @@ MAX_PARTS = 32  # of one schema behind `$ref` and `allOf`
 MAX_FORMS, MAX_NESTED = 100, 12  # alternatives of one value, and levels of them
 _SCHEMA_KEYWORDS = ("additionalProperties", "contains", "not", "if", "then", "else", "propertyNames")
 _LIST_KEYWORDS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_LISTS = (*_LIST_KEYWORDS, "required")
+_WITH_SUBSCHEMAS = (*_SCHEMA_KEYWORDS, *_LIST_KEYWORDS, "items")
 _MAP_KEYWORDS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+
+
+def without_blanks(part: JsonValue) -> JsonValue:
+    """The schema without what servers write for an absent keyword: Go's null, PHP's [] for {}, a boolean `required`."""
+    if isinstance(part, list) and part:
+        return [without_blanks(each) for each in part]
+    if not isinstance(part, dict):
+        return {} if part in (None, []) else part
+    tidy: dict[str, JsonValue] = {}
+    for keyword, value in part.items():
+        is_blank = isinstance(value, bool) or not value if keyword in _LISTS else value is None
+        if is_blank and keyword not in ("default", "const"):
+            continue
+        if keyword in _MAP_KEYWORDS and isinstance(named := value or {}, dict):
+            tidy[keyword] = {name: without_blanks(each) for name, each in named.items()}
+        else:
+            tidy[keyword] = without_blanks(value) if keyword in _WITH_SUBSCHEMAS else value
+    return tidy
 
 
 def schema_problem(schema: JsonValue) -> str:
     """Why this cannot be a tool's schema, as the end of a sentence; "" if it can."""
     if not is_bounded(schema, nodes=MAX_NODES, depth=MAX_DEPTH):
         return f"its schema has more than {MAX_NODES:,} values, or is nested more than {MAX_DEPTH} deep"
-    if not isinstance(schema, dict) or schema.get("type") != "object":
+    if not isinstance(schema, dict) or "object" not in types_of(schema):
         return 'its schema is not of type "object"'
     pending: list[tuple[str, JsonValue]] = [("", schema)]
     while pending:
         place, part = pending.pop()
         if not isinstance(part, dict | bool):
-            return f"its schema is malformed: {place} is no schema"
+            return f"its schema is malformed: {place} is not a schema"
         if not isinstance(part, dict):
             continue
         if wrong := next(_malformed(part), ""):
@@ -53,20 +73,20 @@ def _malformed(part: Schema) -> Iterator[str]:
     """The keywords whose values are not of the type that JSON Schema gives them."""
     kinds = part.get("type", [])
     if len(types_of(part)) != (len(kinds) if isinstance(kinds, list) else 1):
-        yield "/type names no type"
+        yield "/type is not a known type"
     required = part.get("required", [])  # older drafts have true or false here, which is ignored
     if not isinstance(required, bool) and required != required_names(part):
-        yield "/required is no list of names"
+        yield "/required must be a list of names"
     if not isinstance(part.get("enum", []), list):
-        yield "/enum is no list"
+        yield "/enum must be a list"
     if not isinstance(reference := part.get("$ref", "#"), str) or not reference.startswith("#"):
-        yield "/$ref is not inside this schema"
+        yield "/$ref does not lead to a part of this schema"
     for keyword in _LIST_KEYWORDS:
         if not isinstance(part.get(keyword, []), list):
-            yield f"/{keyword} is no list"
+            yield f"/{keyword} must be a list"
     for keyword in _MAP_KEYWORDS:
         if not isinstance(part.get(keyword, {}), dict):
-            yield f"/{keyword} is no object"
+            yield f"/{keyword} must be an object"
 
 
 def _subschemas(place: str, part: Schema) -> Iterator[tuple[str, JsonValue]]:
@@ -127,12 +147,12 @@ def forms(schema: Schema, root: Schema) -> tuple[Schema, ...]:
 
 
 def _forms(schema: Schema, root: Schema, deepest: int) -> Iterator[Schema]:
-    whole = resolve(schema, root) if deepest else {}
-    branches = alternatives(whole)
+    resolved = resolve(schema, root) if deepest else {}
+    branches = alternatives(resolved)
     for branch in branches:
         yield from _forms(branch, root, deepest - 1)
     if not branches:
-        yield whole
+        yield resolved
 
 
 def resolve(schema: Schema, root: Schema) -> Schema:
@@ -178,8 +198,8 @@ def _both(first: Schema, second: Schema) -> Schema:
     both: dict[str, JsonValue] = {**first, **second}
     if "required" in first and "required" in second:
         both["required"] = list(dict.fromkeys([*required_names(first), *required_names(second)]))
-    mine, others = first.get("properties"), second.get("properties")
-    if isinstance(mine, dict) and isinstance(others, dict):
-        shared = {name: {"allOf": [others[name], mine[name]]} for name in mine.keys() & others.keys()}
-        both["properties"] = {**mine, **others, **cast("dict[str, JsonValue]", shared)}
+    outer, inner = first.get("properties"), second.get("properties")
+    if isinstance(outer, dict) and isinstance(inner, dict):
+        shared = {name: {"allOf": [inner[name], outer[name]]} for name in outer.keys() & inner.keys()}
+        both["properties"] = {**outer, **inner, **cast("dict[str, JsonValue]", shared)}
     return both

@@ -160,10 +160,10 @@ def test_descriptions_are_cut_and_cleaned_of_invisible_characters() -> None:
 def test_tools_that_cannot_be_offered_are_left_out_and_reported() -> None:
     large = {"type": "object", "description": "x" * 50_000}
     result = build_offer(
-        SHOP, [tool("none", {}), tool("list", {"type": "array"}), tool("monster", large), tool("good")]
+        SHOP, [tool("text", {"type": "string"}), tool("list", {"type": "array"}), tool("monster", large), tool("good")]
     )
     assert list(result.specs) == ["shop.good"]
-    assert [line.split("”")[0] for line in result.left_out] == [f"Its tool “{n}" for n in ("none", "list", "monster")]
+    assert [line.split("”")[0] for line in result.left_out] == [f"Its tool “{n}" for n in ("text", "list", "monster")]
 
 
 def test_a_list_of_too_many_tools_is_cut() -> None:
@@ -176,7 +176,7 @@ def test_a_tool_with_a_malformed_schema_is_left_out() -> None:
     malformed = {"type": "object", "properties": {"a": 5}}
     result = build_offer(SHOP, [tool("good"), tool("bad", malformed)])
     assert list(result.specs) == ["shop.good"]
-    assert result.left_out == ("Its tool “bad” is left out: its schema is malformed: /properties/a is no schema.",)
+    assert result.left_out == ("Its tool “bad” is left out: its schema is malformed: /properties/a is not a schema.",)
 
 
 def test_tools_over_the_total_size_are_left_out() -> None:

@@ -61,25 +61,20 @@ def odd(**more: Any) -> dict[str, Any]:
 
 
 LEFT_OUT: dict[str, tuple[Any, str]] = {
-    "no schema": ({"name": "odd"}, 'its schema is not of type "object"'),
-    "null": (odd(inputSchema=None), 'its schema is not of type "object"'),
-    "empty": (odd(inputSchema={}), 'its schema is not of type "object"'),
     "true": (odd(inputSchema=True), 'its schema is not of type "object"'),
     "text": (odd(inputSchema="{}"), 'its schema is not of type "object"'),
-    "list of types": (odd(inputSchema={"type": ["object"]}), 'its schema is not of type "object"'),
-    "no type": (odd(inputSchema={"properties": {}}), 'its schema is not of type "object"'),
     "other type": (odd(inputSchema={"type": "array"}), 'its schema is not of type "object"'),
-    "properties": (odd(inputSchema={"type": "object", "properties": []}), "/properties is no object"),
-    "required": (odd(inputSchema={"type": "object", "required": [1]}), "/required is no list of names"),
-    "reference": (odd(inputSchema={"type": "object", "allOf": [{"$ref": "http://x"}]}), "not inside this schema"),
+    "properties": (odd(inputSchema={"type": "object", "properties": ["a"]}), "/properties must be an object"),
+    "required": (odd(inputSchema={"type": "object", "required": [1]}), "/required must be a list of names"),
+    "reference": (odd(inputSchema={"type": "object", "allOf": [{"$ref": "http://x"}]}), "/allOf/0/$ref does not lead"),
     "header": (odd(inputSchema={"type": "object", "properties": {"a": {"x-mcp-header": 5}}}), "x-mcp-header"),
     "number as name": (odd(name=7), "it has no name"),
     "empty name": (odd(name=""), "it has no name"),
     "no name": ({"inputSchema": {"type": "object"}}, "it has no name"),
     "same name": ({**GOOD, "description": "another"}, "listed more than once"),
-    "no object": ("odd", "it is no object"),
-    "null tool": (None, "it is no object"),
-    "list": ([], "it is no object"),
+    "text instead": ("odd", "it is not an object"),
+    "null tool": (None, "it is not an object"),
+    "list": ([], "it is not an object"),
 }
 
 
@@ -106,6 +101,11 @@ USABLE: dict[str, dict[str, Any]] = {
     "meta": {"_meta": [1]},
     "unknown": {"cost": {"per": "call"}, "execution": None},
     "draft 4": {"inputSchema": {"type": "object", "required": True}},
+    "empty": {"inputSchema": {}},
+    "null": {"inputSchema": None},
+    "list of PHP": {"inputSchema": []},
+    "list of types": {"inputSchema": {"type": ["object"]}},
+    "definition": {"inputSchema": {"$ref": "#/definitions/A", "definitions": {"A": {"type": "object"}}}},
     "boolean property": {"inputSchema": {"type": "object", "properties": {"a": True}}},
     "schema number": {"inputSchema": {"$schema": 4, "type": "object"}},
     "spaces": {"name": "do it now"},
@@ -126,6 +126,35 @@ async def test_odd_descriptions_and_names_do_not_matter(transport: str) -> None:
         assert {spec.effect for spec in servers.specs()} == {"write"}
         for spec in servers.specs():
             assert (await servers.call(spec.name, {})).ok, spec.name
+
+
+@pytest.mark.parametrize(
+    ("listed", "parameters"),
+    [
+        ({}, {"type": "object"}),
+        ({"inputSchema": None}, {"type": "object"}),
+        ({"inputSchema": {"properties": {"a": {"type": "string"}}}}, SCHEMA),
+        ({"input_schema": SCHEMA}, SCHEMA),
+        ({"inputSchema": {**SCHEMA, "required": None, "additionalProperties": None, "$defs": None}}, SCHEMA),
+        ({"inputSchema": {**SCHEMA, "required": {}, "anyOf": [], "$defs": []}}, {**SCHEMA, "$defs": {}}),
+        ({"inputSchema": {"type": "object", "properties": None}}, {"type": "object"}),
+        ({"inputSchema": {"type": "object", "properties": []}}, {"type": "object", "properties": {}}),
+        (
+            {"inputSchema": {"properties": {"a": {"items": {"properties": [], "enum": None}}, "required": None}}},
+            {"type": "object", "properties": {"a": {"items": {"properties": {}}}, "required": {}}},
+        ),
+        (
+            {"inputSchema": {"properties": {"a": {"default": None, "required": True, "enum": [None, []]}}}},
+            {"type": "object", "properties": {"a": {"default": None, "enum": [None, []]}}},
+        ),
+    ],
+)
+async def test_what_a_schema_leaves_blank_counts_as_absent(listed: dict[str, Any], parameters: dict[str, Any]) -> None:
+    tool = {"name": "odd", **listed}
+    async with connected({"pages": [{"tools": [tool]}]}) as servers:
+        assert [spec.parameters for spec in servers.specs()] == [parameters]
+        assert servers.troubles() == ()
+        assert (await servers.call("s.odd", {})).ok
 
 
 PAGES: dict[str, tuple[list[dict[str, Any]], str]] = {
@@ -215,6 +244,13 @@ def resource(**inner: Any) -> dict[str, Any]:
 BLOB = base64.b64encode("Größe".encode()).decode()
 HOURS = {"type": "resource", "uri": "doc://a", "mimeType": "text/markdown", "text": "9 to 17"}
 DOCUMENT = resource(mimeType="text/markdown", text="9 to 17")
+OWN_FIELDS: Any = [
+    {"type": "json", "json": {"a": 1}},
+    {"type": "json", "data": {"a": 1}},
+    {"type": "text", "content": "x"},
+    {"type": "resource", "resource": "x"},
+    {"type": 5},
+]
 RESULTS: dict[str, tuple[dict[str, Any], Any]] = {
     "document": (blocks(DOCUMENT), [HOURS]),
     "words and documents": (blocks(text("I found:"), DOCUMENT, text("x"), text("y")), ["I found:", HOURS, "x\ny"]),
@@ -252,14 +288,16 @@ RESULTS: dict[str, tuple[dict[str, Any], Any]] = {
         ],
     ),
     "picture and sound": (
-        blocks({"type": "image", "mimeType": "image/png", "data": BLOB}, {"type": "audio", "data": 5}),
-        [{"type": "image", "mimeType": "image/png", "bytes": 7}, {"type": "audio", "mimeType": None, "bytes": None}],
+        blocks({"type": "image", "mimeType": "image/png", "data": BLOB}, {"type": "audio", "data": BLOB}),
+        [{"type": "image", "mimeType": "image/png", "bytes": 7}, {"type": "audio", "mimeType": None, "bytes": 7}],
     ),
-    "unknown kind": (
-        blocks({"type": "chart", "text": "up"}, {"type": 5}),
-        [{"type": "chart", "mimeType": None, "text": "up"}, {"type": 5, "mimeType": None, "bytes": None}],
+    "unknown kind": (blocks({"type": "chart", "text": "up"}), [{"type": "chart", "mimeType": None, "text": "up"}]),
+    "fields of their own": (blocks(*OWN_FIELDS), OWN_FIELDS),
+    "snake case": (
+        blocks({"type": "image", "mime_type": "image/png", "data": BLOB}, structured_content={"a": 1}, is_error=False),
+        {"a": 1, "content": [{"type": "image", "mimeType": "image/png", "bytes": 7}]},
     ),
-    "odd texts": (blocks(text(None), text(5), "bare", {"text": "x"}, 7), "\n5\nbare\nx\n7"),
+    "odd texts": (blocks(text(None), text(5), "bare", {"text": "x"}, 7, {"type": "text"}), "\n5\nbare\nx\n7\n"),
     "one object": ({"content": text("x")}, "x"),
     "one text": ({"content": "x"}, "x"),
     "null": ({"content": None, "isError": None}, ""),
@@ -268,6 +306,8 @@ RESULTS: dict[str, tuple[dict[str, Any], Any]] = {
     "oldest protocol": ({"toolResult": {"a": 1}}, {"toolResult": {"a": 1}}),
     "structured": (blocks(structuredContent={"a": 1}), {"a": 1}),
     "structured, repeated": (blocks(text('{"a": 1}'), structuredContent={"a": 1}), {"a": 1}),
+    "structured, a text of JSON": (blocks(text('{"b":1}'), structuredContent={"a": '{"b":1}'}), {"a": '{"b":1}'}),
+    "structured, a quoted text": (blocks(text('"x"'), structuredContent={"a": '"x"'}), {"a": '"x"'}),
     "structured, wrapped": (blocks(text("1"), text("b"), structuredContent={"result": [1, "b"]}), {"result": [1, "b"]}),
     "structured and more": (
         blocks(text("Closed on Sunday"), DOCUMENT, structuredContent={"a": 1}),
@@ -300,12 +340,49 @@ async def test_everything_that_can_be_read_in_a_result_reaches_the_model(name: s
         ({"structuredContent": {"code": 5}, "isError": True}, '{"code":5}'),
         ({"content": None, "isError": True}, "The tool failed without saying why."),
         ({"content": "quota", "isError": True}, "quota"),
+        (blocks(text("locked"), isError="True"), "locked"),
+        (blocks(text("locked"), is_error=True), "locked"),
+        (blocks({"type": "error", "text": "locked"}), "locked"),
+        (
+            blocks(text("a"), {"type": "error", "error": "locked"}, isError=False),
+            'a\n{"type":"error","error":"locked"}',
+        ),
     ],
 )
 async def test_an_error_says_all_that_its_tool_says(result: dict[str, Any], words: str) -> None:
     async with connected({"pages": [{"tools": [GOOD]}], "result": result}) as servers:
         outcome = await servers.call("s.good", {})
         assert (outcome.ok, outcome.unknown, outcome.error) == (False, False, words)
+
+
+@pytest.mark.parametrize(("levels", "transport"), [(150, "stdio"), (150, "http"), (300, "stdio")])
+async def test_what_is_nested_too_deep_to_be_stored_is_cut(levels: int, transport: str) -> None:
+    deep = json.loads("[" * levels + "]" * levels)
+    value = await call({"result": {"structuredContent": {"a": 1, "deep": deep}}}, transport)
+    assert value["a"] == 1
+    assert json.dumps(value["deep"]).strip("[]") == '{"type": "cut"}'
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_ids_may_be_floats(transport: str) -> None:
+    assert await call({"result": blocks(text("found")), "float_ids": True}, transport) == "found"
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "unknown"),
+    [
+        ({"message": "locked"}, "gave no answer (locked)", True),
+        ({"code": "E1", "message": "locked"}, "gave no answer (locked)", True),
+        ("locked", "gave no answer (locked)", True),
+        ({"code": -32602}, 'did not take the call: {"code": -32602}', False),
+        ({"code": -32602.0, "message": "locked"}, "did not take the call: locked", False),
+    ],
+)
+async def test_an_error_of_another_form_is_told_in_its_own_words(error: Any, words: str, unknown: bool) -> None:
+    async with connected({"pages": [{"tools": [GOOD]}], "error": error}) as servers:
+        outcome = await servers.call("s.good", {})
+        assert (outcome.ok, outcome.unknown) == (False, unknown)
+        assert words in outcome.error
 
 
 # --- output around messages

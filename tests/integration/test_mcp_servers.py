@@ -290,7 +290,7 @@ async def test_a_server_that_cannot_be_started_is_reported(tmp_path: Path) -> No
     assert "it ended" in result["dumb"]
     assert "ConnectError" in result["nobody"]
     assert trial.tools.specs() == ()
-    noise = [entry for entry in logs if entry["event"] == "mcp_server_babbles"]
+    noise = [entry for entry in logs if entry["event"] == "mcp_server_invalid_output"]
     assert {entry["server"] for entry in noise} == {"dumb"}
     assert len(noise) == 1
 

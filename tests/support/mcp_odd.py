@@ -1,7 +1,8 @@
 """An MCP server that answers oddly, by a script: `python tests/support/mcp_odd.py FILE`.
 
 The file has a JSON object: `pages` of listed tools, `result` of a call, `before` a call's answer on stdout, and `line`,
-the form of that answer, in which %s stands for the message. `bytes`: each letter is a byte. Imports little.
+the form of that answer, in which %s stands for the message. `bytes`: each letter is a byte. `float_ids`: ids are 1.0.
+`error`: that of a call. Imports little.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ def result_of(script: Script, message: dict[str, Any]) -> dict[str, Any] | None:
             if not cursor.isdecimal():
                 return None
             result = script["pages"][min(int(cursor), len(script["pages"]) - 1)]
-        case "tools/call":
+        case "tools/call" if "error" not in script:
             result = script.get("result", {})
         case _:
             return None
@@ -38,8 +39,9 @@ def result_of(script: Script, message: dict[str, Any]) -> dict[str, Any] | None:
 
 def reply(script: Script, message: dict[str, Any]) -> str:
     result = result_of(script, message)
-    error = {"error": {"code": -32601, "message": "Method not found"}}
-    return json.dumps({"jsonrpc": "2.0", "id": message["id"], **(error if result is None else {"result": result})})
+    error = {"error": script.get("error", {"code": -32601, "message": "Method not found"})}
+    identity = float(message["id"]) if script.get("float_ids") else message["id"]
+    return json.dumps({"jsonrpc": "2.0", "id": identity, **(error if result is None else {"result": result})})
 
 
 def main(script: Script) -> None:

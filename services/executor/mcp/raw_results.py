@@ -12,9 +12,12 @@ from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 from pydantic import JsonValue
 
-from shared.repair.schema import schema_problem
+from services.executor.mcp.json_text import camel_or_snake
+from services.executor.mcp.specs import input_schema
+from shared.repair.schema import as_schema, properties, schema_problem
 
 RAW = "parley/raw"  # the key in a result's `_meta`
+MAX_LEVELS = 100  # of nested values; readers and writers of JSON refuse about 200
 _COMPLETE = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}  # required by the newest protocol
 
 type Received = SessionMessage | Exception
@@ -28,15 +31,16 @@ def raw_result(meta: Mapping[str, Any] | None) -> Mapping[str, JsonValue]:
 
 def plain_result(method: str, result: dict[str, Any]) -> dict[str, Any]:
     """A result of this method that the library accepts, with the server's own one in its `_meta`."""
+    result = {name: _cut_below(part, MAX_LEVELS) for name, part in result.items()}
     meta = {"_meta": {RAW: result}}
     match method:
         case "initialize":
             offers_tools = not isinstance(able := result.get("capabilities"), dict) or "tools" in able
-            own = {name: result[name] for name in ("protocolVersion",) if name in result}
+            version = {"protocolVersion": result["protocolVersion"]} if "protocolVersion" in result else {}
             info = {"name": "", "version": ""}  # of no use here
-            return {**own, "serverInfo": info, "capabilities": {"tools": {}} if offers_tools else {}}
+            return {**version, "serverInfo": info, "capabilities": {"tools": {}} if offers_tools else {}}
         case "tools/list":
-            cursor = result.get("nextCursor")
+            cursor = camel_or_snake(result, "nextCursor")
             page = {} if cursor is None or cursor == "" else {"nextCursor": str(cursor)}
             return {"tools": [*_known_tools(result.get("tools"))], **page, **_COMPLETE, **meta}
         case "tools/call" if result.get("resultType") != "input_required":
@@ -49,13 +53,21 @@ def _known_tools(tools: object) -> list[dict[str, Any]]:
     """The tools as the library has to know them: it copies arguments into headers where their schema says so."""
     listed = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
     return [
-        {
-            "name": tool["name"],
-            "inputSchema": {"type": "object", "properties": tool["inputSchema"].get("properties", {})},
-        }
+        {"name": tool["name"], "inputSchema": {"type": "object", "properties": properties(as_schema(schema))}}
         for tool in listed
-        if isinstance(tool.get("name"), str) and not schema_problem(tool.get("inputSchema"))
+        if isinstance(tool.get("name"), str) and not schema_problem(schema := input_schema(tool))
     ]
+
+
+def _cut_below(value: JsonValue, levels: int) -> JsonValue:
+    """The value, with a note in place of what is nested deeper."""
+    if not isinstance(value, dict | list):
+        return value
+    if levels == 0:
+        return {"type": "cut"}
+    if isinstance(value, list):
+        return [_cut_below(part, levels - 1) for part in value]
+    return {name: _cut_below(part, levels - 1) for name, part in value.items()}
 
 
 class SentMethods:

@@ -12,10 +12,13 @@ from mcp.types import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, METHOD_N
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
+from services.executor.mcp.json_text import REPLACEMENT, camel_or_snake
+
 MAX_RESULT = 8 * 1024 * 1024  # bytes of JSON
 MAX_ERROR = 2_000  # characters
 _REPEATED_LEVELS = 3  # of structured content in which its text is looked for
-_ENVELOPE = ("content", "structuredContent", "isError", "_meta", "resultType")
+_ENVELOPE = ("content", "structuredContent", "structured_content", "isError", "is_error", "_meta", "resultType")
+_BESIDE_TEXT = {"type", "text", "annotations", "_meta"}  # the fields of a text, which is missing if it is empty
 _TEXTUAL = re.compile(r"text/|application/(\S+\+)?(json|xml|yaml|javascript)\b", re.IGNORECASE)
 _REFUSED = (METHOD_NOT_FOUND, INVALID_PARAMS, HEADER_MISMATCH)  # sent before the call starts
 
@@ -32,17 +35,23 @@ class McpOutcome(NamedTuple):
 def outcome_of(result: Mapping[str, JsonValue]) -> McpOutcome:
     """The server's answer. An error that the tool reports is a definite answer, so nothing is unknown."""
     value = _truncated(_value(result))
-    if result.get("isError") not in (True, "true"):
+    if not _has_failed(result):
         return McpOutcome(True, value)
     words = "\n".join(_texts(value)) or "The tool failed without saying why."
     return McpOutcome(False, value, clean(words)[:MAX_ERROR])
 
 
+def _has_failed(result: Mapping[str, JsonValue]) -> bool:
+    """Whether the result is an error: by its flag, or by a block of that type, with which some servers replace it."""
+    flag, content = camel_or_snake(result, "isError"), result.get("content")
+    blocks = content if isinstance(content, list) else [content]
+    is_marked = any(isinstance(block, dict) and block.get("type") == "error" for block in blocks)
+    return is_marked or flag == 1 or str(flag).lower() in ("true", "1")
+
+
 def refused_outcome(server: str, error: MCPError) -> McpOutcome:
     """The outcome of a protocol error. Only some of them guarantee that the call did not start."""
-    session_is_lost = (
-        error.code == INVALID_REQUEST and "session" in error.message.lower()
-    )  # the server has lost the session
+    session_is_lost = error.code == INVALID_REQUEST and "session" in error.message.lower()
     has_not_begun = error.code in _REFUSED or session_is_lost
     words = clean(error.message)[:MAX_ERROR] or "no reason given"
     message = (
@@ -68,10 +77,10 @@ def _no_answer(server: str, reason: str) -> str:
 def _value(result: Mapping[str, JsonValue]) -> JsonValue:
     """The structured content, with whatever other content says beyond it; the text; or a list of texts and objects."""
     pieces = [*_pieces(result.get("content"))]
-    structured = result.get("structuredContent")
+    structured = camel_or_snake(result, "structuredContent")
     if structured is not None:
-        said = set(_parts_as_text(structured))
-        more = [piece for piece in pieces if not (isinstance(piece, str) and _normal(piece) in said)]
+        texts = set(_parts_as_text(structured))
+        more = [piece for piece in pieces if not (isinstance(piece, str) and {piece, _normal(piece)} & texts)]
         return _extended(structured, _joined(more)) if more else structured
     if not pieces and (others := {name: part for name, part in result.items() if name not in _ENVELOPE}):
         return others
@@ -109,7 +118,7 @@ def _pieces(content: JsonValue) -> Iterator[JsonValue]:
     for block in content if isinstance(content, list) else [] if content is None else [content]:
         if not isinstance(block, dict):
             yield block if isinstance(block, str) else to_json(block).decode()
-        elif block.get("type") == "text" or "type" not in block:
+        elif block.get("type", "text") in ("text", "error") and ("text" in block or block.keys() <= _BESIDE_TEXT):
             yield _text(block.get("text"))
         else:
             yield _summary(block)
@@ -140,11 +149,14 @@ def _texts(value: JsonValue) -> Iterator[str]:
             yield to_json(value).decode()
 
 
-def _summary(block: Mapping[str, JsonValue]) -> JsonValue:
-    """What is known about a resource or a link; of a picture, a sound or a file, only its type and size."""
+def _summary(block: dict[str, JsonValue]) -> JsonValue:
+    """What is known about a resource or a link; of a picture, a sound or a file, only its type and size.
+
+    A block of a type that is none of these is passed on as it is.
+    """
     resource = block.get("resource")
     inner = resource if isinstance(resource, dict) else block
-    named = {"type": block.get("type"), "uri": inner.get("uri"), "mimeType": inner.get("mimeType")}
+    named = {"type": block.get("type"), "uri": inner.get("uri"), "mimeType": camel_or_snake(inner, "mimeType")}
     described = {name: inner.get(name) for name in ("name", "title", "description") if inner.get(name)}
     data = inner.get("blob", inner.get("data"))
     if "text" in inner:
@@ -153,8 +165,10 @@ def _summary(block: Mapping[str, JsonValue]) -> JsonValue:
         decoded = _decoded(data) if _TEXTUAL.match(str(named["mimeType"])) else None
         size = len(data.rstrip("=")) * 3 // 4
         body = {"bytes": size} if decoded is None else {"text": decoded}
-    else:
+    elif named["uri"] is not None:
         body = {"bytes": inner.get("size")}
+    else:
+        return block
     if named["uri"] is None:
         del named["uri"]
     return {**named, **described, **body}
@@ -170,7 +184,7 @@ def _decoded(data: str) -> str | None:
 
 def _text(value: JsonValue) -> str:
     text = value if isinstance(value, str) else "" if value is None else to_json(value).decode()
-    return text.replace("\0", "�")
+    return text.replace("\0", REPLACEMENT)
 
 
 def _truncated(value: JsonValue) -> JsonValue:

@@ -77,7 +77,7 @@ class Server:
             outcome = lost_outcome(name, self._end_reason) if self._end_reason else refused_outcome(name, error)
         except TimeoutError:
             outcome = lost_outcome(name, f"nothing within {limit:g} s")
-        except (RuntimeError, ValidationError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
+        except (RuntimeError, ValueError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
             outcome = lost_outcome(name, self._end_reason or _in_words(error))
         self._list_changed.set()  # refreshing the list shows whether the session is still valid
         return outcome
@@ -155,7 +155,7 @@ class Server:
             self._list_changed.set()
         elif isinstance(message, Exception) and not self._noise_logged:
             self._noise_logged = True
-            log.warning("mcp_server_babbles", server=self.config.name, said=str(message)[:300])
+            log.warning("mcp_server_invalid_output", server=self.config.name, line=str(message)[:300])
 
     async def _list(self, client: Client) -> None:
         """Read the list of tools. A page that cannot be read ends it, unless it is the first one."""

@@ -16,9 +16,11 @@ from pydantic_core import to_json
 from parley.events.values import Effect
 from parley.protocol.tools import ToolSpec
 from services.executor.mcp.config import McpServerConfig, ToolOverride
+from services.executor.mcp.json_text import camel_or_snake
 from services.executor.mcp.results import clean
 from shared.plan_checks.argument_kinds import without_weaker_kinds
-from shared.repair.schema import schema_problem
+from shared.repair.bounds import is_bounded
+from shared.repair.schema import MAX_DEPTH, MAX_NODES, as_schema, schema_problem, without_blanks
 
 MAX_DESCRIPTION = 2_000  # characters
 MAX_SCHEMA = 20_000  # bytes of JSON
@@ -43,7 +45,7 @@ class ListedTool(NamedTuple):
 
     name: str
     description: str
-    input_schema: dict[str, JsonValue]
+    input_schema: JsonValue
     output_schema: JsonValue
     hints: Mapping[str, JsonValue]
 
@@ -84,8 +86,9 @@ def build_offer(
         if fault:
             troubles.append(f"Its tool “{label}” is left out: {fault}.")
             continue
-        if ignored := _result_fault(tool.output_schema):
+        if tool.output_schema and (ignored := _schema_fault(tool.output_schema)):
             troubles.append(f"The schema of the results of its tool “{label}” is ignored: {ignored}.")
+            tool = tool._replace(output_schema=None)
         name = known.spec.name if known else _unique_name(server, tool, all_pinned.values())
         current = _spec(server, name, tool)
         if known and (changed := _changed(known.spec, current)):
@@ -126,58 +129,63 @@ def _capped(troubles: Sequence[str]) -> tuple[str, ...]:
 def _listed(raw: JsonValue) -> ListedTool:
     """The parts of a listed tool; each that has another type than the protocol says counts as missing."""
     tool = raw if isinstance(raw, dict) else {}
-    name, schema, hints = tool.get("name"), tool.get("inputSchema"), tool.get("annotations")
+    name, hints = tool.get("name"), tool.get("annotations")
     descriptions = (text for field in ("description", "title") if isinstance(text := tool.get(field), str) and text)
     return ListedTool(
         name if isinstance(name, str) else "",
         next(descriptions, ""),
-        schema if isinstance(schema, dict) else {},
-        tool.get("outputSchema"),
+        input_schema(tool),
+        _object_schema(camel_or_snake(tool, "outputSchema") or None),
         hints if isinstance(hints, dict) else {},
     )
+
+
+def input_schema(tool: Mapping[str, JsonValue]) -> JsonValue:
+    """The schema of a listed tool's arguments. Many servers leave it out, or its type, where there are none."""
+    return _object_schema(camel_or_snake(tool, "inputSchema") or {})
+
+
+def _object_schema(schema: JsonValue) -> JsonValue:
+    if not isinstance(schema, dict) or not is_bounded(schema, nodes=MAX_NODES, depth=MAX_DEPTH):
+        return schema
+    return {"type": "object", **as_schema(without_blanks(schema))}
 
 
 def _fault(raw: JsonValue, tool: ListedTool) -> str:
     """Why the tool cannot be used, as the end of a sentence; "" if it can."""
     if not isinstance(raw, dict):
-        return "it is no object"
+        return "it is not an object"
     if not tool.name.strip():
         return "it has no name"
-    if fault := schema_problem(raw.get("inputSchema")):
+    if fault := _schema_fault(tool.input_schema):
         return fault
-    if fault := find_invalid_x_mcp_header(tool.input_schema) or "":
-        return f"its x-mcp-header is invalid ({clean(fault)[:200]})"
-    size = len(to_json(tool.input_schema))
+    invalid = find_invalid_x_mcp_header(tool.input_schema)
+    return f"its x-mcp-header is invalid ({clean(invalid)[:200]})" if invalid else ""
+
+
+def _schema_fault(schema: JsonValue) -> str:
+    if fault := schema_problem(schema):
+        return fault
+    size = len(to_json(schema))
     return f"its schema has {size} bytes, and {MAX_SCHEMA} are read" if size > MAX_SCHEMA else ""
 
 
 def _spec(server: McpServerConfig, name: str, tool: ListedTool) -> ToolSpec:
     rule = server.tools.get(tool.name, ToolOverride())
-    returns = tool.output_schema if isinstance(tool.output_schema, dict) else None
     return ToolSpec(
         name=name,
         description=clean(tool.description)[:MAX_DESCRIPTION],
         parameters=cast("dict[str, JsonValue]", without_weaker_kinds(tool.input_schema)),
-        returns=None if _result_fault(returns) else returns,
+        returns=tool.output_schema if isinstance(tool.output_schema, dict) else None,
         effect=rule.effect or _declared_effect(tool.hints) or server.effect,
         policy=rule.policy or server.policy,
         origin=server.name,
     )
 
 
-def _result_fault(schema: JsonValue) -> str:
-    """Why the schema of results, for references in plans, cannot be used; "" if it can, or if there is none."""
-    if schema is None:
-        return ""
-    if fault := schema_problem(schema):
-        return fault
-    size = len(to_json(schema))
-    return f"it has {size} bytes, and {MAX_SCHEMA} are read" if size > MAX_SCHEMA else ""
-
-
 def _declared_effect(hints: Mapping[str, JsonValue]) -> Effect | None:
     """The effect that the server declares; None if it declares none."""
-    reads, destroys = hints.get("readOnlyHint"), hints.get("destructiveHint")
+    reads, destroys = camel_or_snake(hints, "readOnlyHint"), camel_or_snake(hints, "destructiveHint")
     if reads is True:
         return "read"
     if destroys is True:

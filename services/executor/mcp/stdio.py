@@ -4,6 +4,7 @@ Unlike the library's own transport, it limits the length of a line, and disconne
 """
 
 import contextlib
+import json
 from collections.abc import AsyncIterator, Callable
 from typing import TextIO, cast
 
@@ -14,10 +15,10 @@ from mcp.client.stdio import get_default_environment
 from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from services.executor.mcp.config import McpServerConfig
-from services.executor.mcp.json_text import is_json, json_objects, mended
+from services.executor.mcp.json_text import json_objects, mended
 from services.executor.mcp.results import clean
 from shared.message_limits import MessageMeter, MessageTooLong
 
@@ -127,9 +128,10 @@ def _messages(line: bytes) -> list[SessionMessage]:
     text = mended(line)
     try:
         return [SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))]
-    except ValueError as error:
+    except ValidationError as error:
         messages = [message for each in json_objects(text.decode()) if (message := _message(each))]
-        if not messages and text.startswith(b"{") and _OURS in text and not is_json(text):
+        is_broken = error.errors(include_input=False)[0]["type"] == "json_invalid"
+        if not messages and text.startswith(b"{") and _OURS in text and is_broken:
             # A caller waits for this reply, and which one cannot be told.
             raise ProtocolViolation(f"a message that cannot be read ({_reason(error)})") from error
         return messages
@@ -139,19 +141,22 @@ def _message(value: dict[str, JsonValue]) -> SessionMessage | None:
     """The object as a message; a reply of another form as an error for its caller; None if it is something else."""
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
-    except ValueError as error:
+    except ValidationError as error:
         identity, refusal = value.get("id"), value.get("error")
         if "jsonrpc" not in value or "method" in value or type(identity) not in (int, str):
             return None
-        words = clean(str(refusal))[:MAX_QUOTE] if refusal else f"its reply has another form ({_reason(error)})"
-        data = ErrorData(code=INTERNAL_ERROR, message=words)
+        code, words = INTERNAL_ERROR, refusal or f"its reply has another form ({_reason(error)})"
+        if isinstance(refusal, dict):
+            code = number if type(number := refusal.get("code")) is int else INTERNAL_ERROR
+            words = refusal.get("message") or refusal
+        text = words if isinstance(words, str) else json.dumps(words, ensure_ascii=False)
+        data = ErrorData(code=code, message=clean(text)[:MAX_QUOTE])
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=cast("int | str", identity), error=data))
 
 
-def _reason(error: ValueError) -> str:
+def _reason(error: ValidationError) -> str:
     """The reason of a parse error, without the line itself."""
-    errors = getattr(error, "errors", None)
-    return str(errors(include_url=False, include_input=False)[0]["msg"])[:200] if errors else type(error).__name__
+    return error.errors(include_url=False, include_input=False)[0]["msg"][:200]
 
 
 async def _drain(stdout: ByteReceiveStream) -> None:
