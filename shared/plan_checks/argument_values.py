@@ -3,7 +3,6 @@
 A problem is a sentence that names the argument. A value that can only be known when the plan runs passes. Pure.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 
 from pydantic import JsonValue
@@ -14,11 +13,10 @@ from shared.repair.bounds import is_bounded
 from shared.repair.names import match_names
 from shared.repair.reader import SchemaReader, accepts_others, field_of
 from shared.repair.schema import TYPE_WORDS, Schema, as_schema, properties, required_names, types_of
-from shared.repair.values import json_type, normalized_text
+from shared.repair.values import MAX_QUOTE, json_type, normalized_text, quoted
 
 MAX_STEPS = 30_000  # about three for each value; what comes after them passes
 MAX_PROBLEMS = 20  # per call
-MAX_QUOTE = 80  # characters of a quoted value
 MAX_NAMES = 20  # allowed values that a problem lists
 NO_ARGUMENT = "the tool {tool} has no argument “{name}”."
 TEXT: tuple[Schema, ...] = ({"type": "string"},)
@@ -100,7 +98,7 @@ class _Checker:
         referred = references(value) if isinstance(value, str) and is_whole(value) else ()
         possible = self._forms_of(referred[0]) if referred else None
         if possible is None:
-            return f"not {_short(value)}"
+            return f"not {quoted(value)}"
         kinds = dict.fromkeys(TYPE_WORDS[kind] for form in possible for kind in types_of(form))
         return f"and {referred[0].text} is {' or '.join(kinds)}"
 
@@ -114,20 +112,15 @@ class _Checker:
             case dict():
                 return self._fields(value, form, place)
             case str() if (tidy := normalized_text(value, form, place)) != value:
-                return [f"argument {place}: write {_short(tidy)}, without what is around it."]
+                return [f"argument {place}: write {quoted(tidy)}, without what is around it."]
         allowed = form.get("enum")
         if not isinstance(allowed, list) or not self._schemas.spend(len(allowed)) or value in allowed:
             return []
-        listed = ", ".join([*map(_short, allowed[:MAX_NAMES]), *(["…"] if len(allowed) > MAX_NAMES else [])])
-        return [f"argument {place}: it must be one of {listed}, not {_short(value)}."]
+        listed = ", ".join([*map(quoted, allowed[:MAX_NAMES]), *(["…"] if len(allowed) > MAX_NAMES else [])])
+        return [f"argument {place}: it must be one of {listed}, not {quoted(value)}."]
 
 
 def _may_be(kinds: Sequence[str], types: Sequence[str]) -> bool:
     """Whether a tool that takes these types may take a value of one of these kinds; no kinds: any value."""
     is_scalar = any(kind not in ("object", "array", "null") for kind in kinds)
     return not kinds or any(kind in types for kind in kinds) or (is_scalar and not CONVERTED.isdisjoint(types))
-
-
-def _short(value: JsonValue) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= MAX_QUOTE else f"{text[: MAX_QUOTE - 1]}…"

@@ -46,11 +46,8 @@ def without_nulls(value: JsonValue, schema: Schema) -> JsonValue:
 
 def accepts_others(schema: Schema) -> bool:
     """Whether an object may have other fields than its properties. Where the schema does not say, it must not."""
-    return bool(
-        not properties(schema)
-        or "patternProperties" in schema
-        or schema.get("additionalProperties") not in (None, False)
-    )
+    is_closed = schema.get("additionalProperties", False) is False and "patternProperties" not in schema
+    return not properties(schema) or not is_closed
 
 
 def field_of(schema: Schema, name: str) -> Schema:

@@ -4,7 +4,6 @@ It repairs only what has one reading: a list sent as text, a number instead of a
 an allowed value, a field that the tool does not have. Everything else is a problem, described so that a model can act.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,13 +15,12 @@ from shared.repair.bounds import is_bounded
 from shared.repair.names import match_names
 from shared.repair.reader import SchemaReader, accepts_others, field_of
 from shared.repair.schema import TYPE_WORDS, Schema, as_schema, properties, required_names, types_of
-from shared.repair.values import UNREADABLE, convert, json_type, normalized_text, parse_text
+from shared.repair.values import UNREADABLE, convert, json_type, normalized_text, parse_text, quoted
 
 CHARS_PER_STEP = 20  # characters of a text that one step reads
 MAX_PROBLEMS = 20  # listed per call
 _MAX_LISTED = 20  # enum values in a sentence
 _WRAPPERS = ("arguments", "kwargs", "parameters", "params", "args", "input")
-_MAX_QUOTE = 80  # characters of a quoted value
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Fix:
     why: str
 
     def __str__(self) -> str:
-        return f"{self.field or 'arguments'}: {self.why} ({_short(self.before)})"
+        return f"{self.field or 'arguments'}: {self.why} ({quoted(self.before)})"
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,7 @@ class _Repairer:
             return self.arguments(self.record("", value, inner, why), schema)
         if isinstance(value, dict):
             return value
-        self.problems.append(f"the arguments must be an object, not {_short(value)}")
+        self.problems.append(f"the arguments must be an object, not {quoted(value)}")
         return {}
 
     def fields(self, values: Mapping[str, JsonValue], schema: Schema, path: str) -> dict[str, JsonValue]:
@@ -125,10 +123,7 @@ class _Repairer:
         forms = self.schemas.forms(schema)
         if len(forms) == 1:
             return self._formed(value, forms[0], where)
-        attempts = []
-        for form in forms:
-            repairer = _Repairer(self.schemas)
-            attempts.append((repairer, repairer._formed(value, form, where)))
+        attempts = [(each := _Repairer(self.schemas), each._formed(value, form, where)) for form in forms]
         best, value = min(attempts, key=lambda attempt: (len(attempt[0].problems), len(attempt[0].fixes)))
         self.fixes += best.fixes
         self.problems += best.problems
@@ -141,7 +136,7 @@ class _Repairer:
                 (read for kind in kinds if (read := self._as_kind(value, kind)) is not UNREADABLE), UNREADABLE
             )
             if converted is UNREADABLE:
-                self.problems.append(f"{where} must be {_words(kinds)}, not {_short(value)}")
+                self.problems.append(f"{where} must be {_words(kinds)}, not {quoted(value)}")
                 return value
             why = f"{TYPE_WORDS.get(json_type(value), 'a value')} read as {TYPE_WORDS[json_type(converted)]}"
             value = self.record(where, value, converted, why)
@@ -171,8 +166,8 @@ class _Repairer:
         near = [choice for choice in allowed if _plain(choice) == _plain(value)]
         if len(near) == 1:
             return self.record(where, value, near[0], "another spelling of an allowed value")
-        listed = [*map(_short, allowed[:_MAX_LISTED]), *(["…"] if len(allowed) > _MAX_LISTED else [])]
-        self.problems.append(f"{where} must be one of {', '.join(listed)}, not {_short(value)}")
+        listed = [*map(quoted, allowed[:_MAX_LISTED]), *(["…"] if len(allowed) > _MAX_LISTED else [])]
+        self.problems.append(f"{where} must be one of {', '.join(listed)}, not {quoted(value)}")
         return value
 
 
@@ -207,8 +202,3 @@ def _plain(value: JsonValue) -> str:
 
 def _words(kinds: tuple[str, ...]) -> str:
     return " or ".join(TYPE_WORDS.get(kind, kind) for kind in kinds)
-
-
-def _short(value: JsonValue) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _MAX_QUOTE else f"{text[: _MAX_QUOTE - 1]}…"

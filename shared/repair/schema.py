@@ -77,16 +77,12 @@ def _malformed(part: Schema) -> Iterator[str]:
     required = part.get("required", [])  # older drafts have true or false here, which is ignored
     if not isinstance(required, bool) and required != required_names(part):
         yield "/required must be a list of names"
-    if not isinstance(part.get("enum", []), list):
-        yield "/enum must be a list"
     if not isinstance(reference := part.get("$ref", "#"), str) or not reference.startswith("#"):
         yield "/$ref does not lead to a part of this schema"
-    for keyword in _LIST_KEYWORDS:
-        if not isinstance(part.get(keyword, []), list):
-            yield f"/{keyword} must be a list"
-    for keyword in _MAP_KEYWORDS:
-        if not isinstance(part.get(keyword, {}), dict):
-            yield f"/{keyword} must be an object"
+    lists = (keyword for keyword in ("enum", *_LIST_KEYWORDS) if not isinstance(part.get(keyword, []), list))
+    yield from (f"/{keyword} must be a list" for keyword in lists)
+    maps = (keyword for keyword in _MAP_KEYWORDS if not isinstance(part.get(keyword, {}), dict))
+    yield from (f"/{keyword} must be an object" for keyword in maps)
 
 
 def _subschemas(place: str, part: Schema) -> Iterator[tuple[str, JsonValue]]:

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from shared.repair.bounds import is_bounded
 
+MAX_QUOTE = 80  # characters of a quoted value
 MAX_TEXT = 100_000  # characters; longer texts are not parsed
 _MAX_NESTED_TEXTS = 3  # levels of texts that contain texts
 _MAX_DIGITS = 400  # characters of a number in a text
@@ -22,13 +23,7 @@ _OUTSIDE = re.compile(  # an unclosed quote extends to the end: one scan
 _WORD = re.compile(r"[^\s,\[\]{}()]+")
 
 
-class _Unreadable:
-    pass
-
-
-UNREADABLE: JsonValue = cast(
-    "JsonValue", _Unreadable()
-)  # compare by identity: it differs from every value, including null
+UNREADABLE = cast("JsonValue", object())  # compare by identity: it differs from every value, including null
 
 
 def json_type(value: JsonValue) -> str:
@@ -40,6 +35,12 @@ def json_type(value: JsonValue) -> str:
     if isinstance(value, float):
         return "number"
     return {int: "integer", str: "string", list: "array", dict: "object"}[type(value)]
+
+
+def quoted(value: JsonValue) -> str:
+    """The value in a sentence."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= MAX_QUOTE else f"{text[: MAX_QUOTE - 1]}…"
 
 
 def parse_text(value: JsonValue, *kinds: type) -> JsonValue:
@@ -83,9 +84,7 @@ def _read(plain: str) -> JsonValue:
         pass
     try:
         literal = ast.literal_eval(_pythonic(plain))
-        return cast(
-            "JsonValue", json.loads(json.dumps(literal, allow_nan=False))
-        )  # tuples become lists; sets are refused
+        return cast("JsonValue", json.loads(json.dumps(literal, allow_nan=False)))  # tuples as lists; no sets
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return UNREADABLE
 

@@ -168,7 +168,7 @@ def test_arguments_that_a_schema_allows_are_sent_as_they_are(schema: Any, argume
     ("schema", "arguments", "problem", "repaired"),
     [
         (FREE, {"more": 1}, "the tool t has no argument “more”.", {}),
-        ({**FREE, "additionalProperties": None}, {"more": 1}, "the tool t has no argument “more”.", {}),
+        ({**FREE, "additionalProperties": False}, {"more": 1}, "the tool t has no argument “more”.", {}),
         (EITHER, {}, "the tool t needs the argument “p0”.", {}),
         (SEPARATORS, {"by": " 'tab'"}, 'argument by: write "tab", without what is around it.', {"by": "tab"}),
         (SEPARATORS, {"by": " x "}, 'argument by: it must be one of ", ", " - ", "tab", not " x ".', {"by": " x "}),

@@ -52,26 +52,22 @@ def _has_failed(result: Mapping[str, JsonValue]) -> bool:
 def refused_outcome(server: str, error: MCPError) -> McpOutcome:
     """The outcome of a protocol error. Only some of them guarantee that the call did not start."""
     session_is_lost = error.code == INVALID_REQUEST and "session" in error.message.lower()
-    has_not_begun = error.code in _REFUSED or session_is_lost
     words = clean(error.message)[:MAX_ERROR] or "no reason given"
-    message = (
-        f"The MCP server “{server}” did not take the call: {words}" if has_not_begun else _no_answer(server, words)
-    )
-    return McpOutcome(False, error=message, unknown=not has_not_begun)
+    if error.code in _REFUSED or session_is_lost:
+        return McpOutcome(False, error=f"The MCP server “{server}” did not take the call: {words}")
+    return lost_outcome(server, words)
 
 
 def lost_outcome(server: str, reason: str) -> McpOutcome:
     """The outcome of a call that was sent and got no valid answer."""
-    return McpOutcome(False, error=_no_answer(server, clean(reason)[:MAX_ERROR]), unknown=True)
+    words = clean(reason)[:MAX_ERROR]
+    message = f"The MCP server “{server}” gave no answer ({words}); whether the call took effect is not known."
+    return McpOutcome(False, error=message, unknown=True)
 
 
 def clean(text: str) -> str:
     """The text without invisible characters, which could hide words from a reader."""
     return "".join(c for c in text if c.isprintable() or c in "\n\t")
-
-
-def _no_answer(server: str, reason: str) -> str:
-    return f"The MCP server “{server}” gave no answer ({reason}); whether the call took effect is not known."
 
 
 def _value(result: Mapping[str, JsonValue]) -> JsonValue:

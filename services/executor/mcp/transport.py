@@ -20,7 +20,7 @@ from services.executor.mcp.config import McpServerConfig
 from services.executor.mcp.json_text import mended
 from services.executor.mcp.raw_results import SendingStream, SentMethods
 from services.executor.mcp.stdio import open_child
-from shared.message_limits import MessageTooLong, limit_responses
+from shared.message_limits import limit_responses
 
 LINE, LINES, WINDOW = 500, 50, 10.0  # of stderr: bytes per line, and lines per seconds
 HTTP_TIMEOUT = 30.0  # seconds to connect and to send; how long an answer may take is the call's own matter
@@ -38,8 +38,7 @@ def open_transport(
 
     Calls `ended` when the server can send nothing more, with the reason, or "" after a normal end.
     """
-    opened = _stdio if server.command else _http
-    return opened(server, message_bytes, ended)
+    return (_stdio if server.command else _http)(server, message_bytes, ended)
 
 
 @asynccontextmanager
@@ -62,16 +61,13 @@ async def _http(
     server: McpServerConfig, message_bytes: int, ended: Callable[[str], None]
 ) -> AsyncIterator[TransportStreams]:
     """Connects over HTTP. The library follows only redirects to the same origin."""
-
-    def too_long(error: MessageTooLong) -> None:
-        ended(f"it sent {error}")
-
+    limit = limit_responses(message_bytes, exceeded=lambda error: ended(f"it sent {error}"), mend=mended)
     async with (
         httpx2.AsyncClient(
             headers=server.headers | {"accept-encoding": "identity"},
             timeout=httpx2.Timeout(HTTP_TIMEOUT, read=None),
             trust_env=not _is_local(server.url),  # no proxy for this machine
-            event_hooks={"response": [limit_responses(message_bytes, exceeded=too_long, mend=mended)]},
+            event_hooks={"response": [limit]},
         ) as http,
         streamable_http_client(server.url, http_client=http, max_sse_event_size=message_bytes) as (read, write),
     ):
