@@ -21,10 +21,15 @@ UNIT = "(?:ms(?:ecs?)?|milli(?:second)?s?|s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|
 NUMBER = r"\d{1,15}(?:\.\d{1,15})?"
 PART = re.compile(rf"({NUMBER}) ?({UNIT})")
 DURATION = rf"{NUMBER} ?{UNIT}(?:,? ?(?:and )?{NUMBER} ?{UNIT})*"  # 1m30s, 250 ms, 2 minutes and 5 seconds
-FIELD = re.compile(r"retry(?:after|delay|in)(?:s|secs?|seconds?|(ms|millis|milliseconds))?")
+FIELD = re.compile(
+    r"(?:x(?:ms)?)?(?:retry(?:after|delay|in)|resets?(?:in|after|at))(?:s|secs?|seconds?|(ms|millis|milliseconds))?"
+)
+PAIR = re.compile(r"(?<![\w-])([a-z][\w-]*+)[\"']?\s?[:=]\s?[\"']?([\w.:+-]*\w)", re.IGNORECASE)  # retry_after: 30
+EXHAUSTED = re.compile(rf"\br(?:emaining)?=0 ?[;,] ?(?:t|reset)=({NUMBER})")  # RateLimit: "default";r=0;t=50
+BEFORE = "in|after|for|at least|about|approximately|another|delay|(?:the|this|your) request"
 WORDS = re.compile(
     r"\b(?:again|retry(?:ing)?|wait(?:ing)?|will reset|resets)[\s:=\"'_-]*"
-    rf"(?:(?:in|after|for|at least|about|approximately|another|delay)[\s:=\"'_-]*){{0,3}}({DURATION})"
+    rf"(?:(?:{BEFORE})[\s:=\"'_-]*){{0,3}}({DURATION})"
 )
 
 
@@ -38,13 +43,17 @@ def asked_wait(error: Exception) -> float | None:
 def _answers(headers: httpx2.Headers, body: list[tuple[str, object]]) -> Iterator[float | None]:
     """What each part of the answer says, the plainest first."""
     now = _moment(headers.get("date", "")) or time.time()  # the server's clock, as its dates are by that
-    for name, value in (*headers.multi_items(), *body):
-        if field := FIELD.fullmatch(re.sub("[^a-z]", "", name.lower())):
+    texts = [value[:MAX_TEXT] for _, value in body if isinstance(value, str)]
+    pairs = [pair for text in texts for pair in PAIR.findall(text)]
+    fields = [(re.sub("[^a-z0-9]", "", name.lower()), value) for name, value in (*headers.multi_items(), *body, *pairs)]
+    for name, value in fields:
+        if field := FIELD.fullmatch(name):
             yield _seconds(value, now, 0.001 if field[1] else 1.0)
-    for _, value in body:
-        if isinstance(value, str) and (said := WORDS.search(" ".join(value[:MAX_TEXT].lower().split()))):
-            yield _duration(said[1])
-    yield _reset({name.lower(): value for name, value in (*headers.multi_items(), *body)}, now)
+    for text in texts:
+        if words := WORDS.search(" ".join(text.lower().split())):
+            yield _duration(words[1])
+    yield max(map(float, EXHAUSTED.findall(headers.get("ratelimit", ""))), default=None)
+    yield _reset(dict(fields), now)
 
 
 def _reset(values: Mapping[str, object], now: float) -> float | None:
@@ -76,8 +85,8 @@ def _seconds(value: object, now: float, unit: float = 1.0) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     text = str(value).strip()
-    if re.fullmatch(NUMBER, text):
-        number = float(text) * unit
+    if first := re.fullmatch(rf"({NUMBER})(?:[,;].*)?", text):  # a header that was sent twice has a comma
+        number = float(first[1]) * unit
         moment = number if EPOCH <= number < EPOCH * 1000 else number / 1000 if number >= EPOCH * 1000 else None
     elif re.fullmatch(DURATION, text.lower()):
         return _duration(text.lower())
