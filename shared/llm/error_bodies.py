@@ -33,10 +33,11 @@ class ErrorWords(NamedTuple):
 def read_error(body: object) -> ErrorWords:
     """The words and codes of a body, which is a JSON value or a text: JSON, HTML or plain."""
     value = _decoded(body[:MAX_BODY]) if isinstance(body, str) else body
-    codes = " ".join(dict.fromkeys(_codes(value, MAX_LEVELS)))
+    texts = list(_texts(value, MAX_LEVELS))
+    codes = " ".join(dict.fromkeys(text for text, is_code in texts if is_code))
     words: list[str] = []
-    for text in _words(value, MAX_LEVELS):
-        if not any(text in earlier for earlier in words):
+    for text, is_code in texts:
+        if not is_code and not any(text in earlier for earlier in words):
             words.append(text)
     known = "; ".join(words) or codes
     if not known and value not in (None, {}, [], ""):
@@ -44,31 +45,21 @@ def read_error(body: object) -> ErrorWords:
     return ErrorWords(known, codes)
 
 
-def _words(value: object, levels: int) -> Iterator[str]:
-    """The texts under the known keys; a text may itself be JSON, from the server behind a gateway."""
+def _texts(value: object, levels: int) -> Iterator[tuple[str, bool]]:
+    """The texts under the known keys, and whether each is a code; a text may itself be JSON, from behind a gateway."""
     value = _decoded(value)
     if isinstance(value, str) and value:
-        yield " ".join(value.split())
+        yield " ".join(value.split()), False
     elif isinstance(value, list) and levels:
         for item in value[:10]:
-            yield from _words(item, levels - 1)
+            yield from _texts(item, levels - 1)
     elif isinstance(value, Mapping) and levels:
         place = value.get("loc")  # of pydantic: where in the request
         names = ".".join(map(str, place[1:] or place)) if isinstance(place, list) else ""
+        yield from ((str(code), True) for key in CODES if isinstance(code := value.get(key), str | int) and code)
         for key in WORDS:
-            for text in _words(value.get(key), levels - 1):
-                yield f"{names}: {text}" if names else text
-
-
-def _codes(value: object, levels: int) -> Iterator[str]:
-    value = _decoded(value)
-    if isinstance(value, list) and levels:
-        for item in value[:10]:
-            yield from _codes(item, levels - 1)
-    elif isinstance(value, Mapping) and levels:
-        yield from (str(code) for key in CODES if isinstance(code := value.get(key), str | int) and code)
-        for key in WORDS:
-            yield from _codes(value.get(key), levels - 1)
+            for text, is_code in _texts(value.get(key), levels - 1):
+                yield f"{names}: {text}" if names and not is_code else text, is_code
 
 
 def _decoded(value: object) -> object:
