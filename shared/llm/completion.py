@@ -2,11 +2,13 @@
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, Literal
 
+from shared.domain.storable import storable
 from shared.llm.errors import ModelFailed
 from shared.llm.usage import Tokens, estimate
 
@@ -22,11 +24,13 @@ _SPELLINGS: dict[Finish, str] = {
     "length": "length max_tokens max_output_tokens max_completion_tokens max_length model_length token_limit "
     "context_length model_context_window_exceeded incomplete",
     "filter": "content_filter content_filtered safety refusal recitation blocklist sensitive prohibited_content spii "
-    "guardrail_intervened image_safety",
+    "guardrail_intervened image_safety image_prohibited_content model_armor",
     "error": "error abort aborted cancelled canceled timeout failed network_error other insufficient_system_resource "
-    "malformed_function_call unload",
+    "malformed_function_call function_call_filter unexpected_tool_call malformed_response unload",
 }
-FINISHES = {spelling: finish for finish, spellings in _SPELLINGS.items() for spelling in spellings.split()}
+FINISHES = {
+    spelling.replace("_", ""): finish for finish, spellings in _SPELLINGS.items() for spelling in spellings.split()
+}
 
 
 class ErrorAnswer(Exception):
@@ -61,22 +65,22 @@ class PartialReply:
     tool_calls: list[PartialToolCall] = field(default_factory=list)
     refusal: str = ""
     finish: Finish | None = None  # None: the server did not say, or said something unknown
-    ended: bool = False  # the server said that nothing follows
+    stream_done: bool = False  # the server said that nothing follows
     usage: Tokens | None = None
     choice: int | None = None  # the index of the choice that is read
-    stray: object = None  # the last value that is no part of a completion
+    non_completion: object = None  # the last value that is no part of a completion
     refused: bool = False  # the server did not accept the request: no tokens were used
     next_partial: float = field(default=0.0, repr=False)  # when to report, in seconds of the monotonic clock
 
     @property
     def text(self) -> str:
         """The answer, with thoughts that the server left in it."""
-        return joined(self.content.getvalue())
+        return str(storable(self.content.getvalue()))
 
     @property
     def thoughts(self) -> str:
         """The reasoning that the server sent in a field of its own."""
-        return joined(self.reasoning.getvalue())
+        return str(storable(self.reasoning.getvalue()))
 
     def estimated_tokens(self) -> int:
         """Completion tokens, estimated for servers that do not count."""
@@ -90,14 +94,14 @@ class PartialReply:
         if not isinstance(value, dict):
             if error:
                 raise ErrorAnswer({"message": value})
-            self.stray = value if value not in (None, []) else self.stray
+            self.non_completion = value if value not in (None, []) else self.non_completion
             return
         is_error = error or "error" in (value.get("object"), value.get("type")) or any(map(value.get, ERROR_KEYS))
         if is_error and self.finish is None:
             raise ErrorAnswer(value)
         choices = _objects(value.get("choices"))
         if not isinstance(value.get("choices"), list):
-            self.stray = value
+            self.non_completion = value
         for choice in choices:
             self._take_choice(choice)
         groq = value.get("x_groq")
@@ -110,14 +114,14 @@ class PartialReply:
         if index != self.choice:
             return
         delta, message = choice.get("delta"), choice.get("message")
-        if isinstance(delta, dict):
-            self._take_message(delta)
-        elif message is not None:
-            whole = message if isinstance(message, dict) else {"content": message}
-            if whole.get("content"):  # chunks may have come before
+        chunk = delta if isinstance(delta, dict) else {}
+        self._take_message(chunk)
+        if message is not None and not any(part for name, part in chunk.items() if name != "role"):
+            fields = message if isinstance(message, dict) else {"content": message}
+            if fields.get("content"):  # chunks may have come before
                 self.content = io.StringIO()
-            self._take_message(whole)
-            self.ended = True
+            self._take_message(fields)
+            self.stream_done = not isinstance(delta, dict)
         self.finish = _finish(choice.get("finish_reason")) or self.finish
         self.usage = count_tokens(choice.get("usage")) or self.usage
 
@@ -162,12 +166,10 @@ def count_tokens(usage: object) -> Tokens | None:
     details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
     cached = _count(details, "cached_tokens") if isinstance(details, dict) else 0
     cached = cached or _count(usage, "prompt_cache_hit_tokens", "cache_read_input_tokens", "cached_tokens")
+    if prompt:  # xAI and Gemini count the thoughts in the total alone, Anthropic perhaps the cache
+        cache = _count(usage, "cache_read_input_tokens") + _count(usage, "cache_creation_input_tokens")
+        completion = max(completion, _count(usage, "total_tokens") - prompt - cache)
     return Tokens(prompt, min(cached, prompt), completion)
-
-
-def joined(text: str) -> str:
-    """The text with halves of characters joined; a lone half becomes U+FFFD."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _count(counts: dict[str, Any], *names: str) -> int:
@@ -183,10 +185,10 @@ def _count(counts: dict[str, Any], *names: str) -> int:
 
 
 def _finish(reason: object) -> Finish | None:
-    """What the finish reason means, in any server's spelling (`MAX_TOKENS`, `FinishReason.STOP`, `stop`)."""
-    if not isinstance(reason, str):
-        return None
-    return FINISHES.get(reason.strip().lower().rpartition(".")[2].removeprefix("finish_reason_"))
+    """What the finish reason means, in any server's spelling: `MaxTokens`, `FinishReason.STOP`, `content_filter: X`."""
+    parts = re.split("[.:]", reason.lower()) if isinstance(reason, str) else []
+    words = (re.sub("[^a-z]", "", part).removeprefix("finishreason") for part in parts)
+    return next((FINISHES[word] for word in words if word in FINISHES), None)
 
 
 def _objects(value: object) -> list[dict[str, Any]]:
@@ -200,7 +202,8 @@ def _parts(content: object, *, is_thought: bool = False, levels: int = 4) -> Ite
             yield content, is_thought
         case list() if levels:
             for part in content:
-                yield from _parts(part, is_thought=is_thought, levels=levels - 1)
+                untyped = isinstance(part, dict) and part.keys() == {"text"}
+                yield from _parts(part["text"] if untyped else part, is_thought=is_thought, levels=levels - 1)
         case {"thinking": inner} | {"reasoning": inner} | {"summary": inner} if levels:
             yield from _parts(inner, is_thought=True, levels=levels - 1)
         case {"type": str() as kind, "text": str() as text}:

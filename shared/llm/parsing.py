@@ -1,25 +1,31 @@
 """Finds the requested object in what a model wrote: after its thoughts, in prose, fences and envelopes.
 
 Of the objects outside the thoughts the last one that fits the schema is taken: a model that corrects itself writes the
-better one later. An object is not taken if a later one has the fields of the reply and does not fit, or is not
-finished. Nothing unfinished is completed.
+better one later. An object is not taken if a later one has the fields of the reply and does not fit, is not finished,
+or is malformed at the end. Nothing unfinished is completed, and nothing is repaired at the cost of its text.
 """
 
 import json
+import re
 from collections.abc import Iterator
-from typing import Any
+from itertools import chain
+from typing import Any, Literal
 
-from json_repair import repair_json
 from pydantic import BaseModel, ValidationError
 
 from parley.reply import json_value
-from shared.llm.completion import PartialReply, joined
+from shared.domain.storable import storable
+from shared.llm.completion import PartialReply
 from shared.llm.faults import InvalidReply, TransientFault
-from shared.llm.text_objects import AFTER, only_value, read_text, whole_characters
+from shared.llm.repair import repaired
+from shared.llm.text_objects import REPLY_SUFFIX, only_value, read_text
 
 REPAIR_LIMIT = 50_000  # characters; a text built to be hard to repair takes up to a second at this size
 MAX_OBJECTS = 100  # the last ones are tried
 CALLS = ("tool_calls", "function", "function_call")
+BROKEN = 'the JSON in it is broken: a quote within a text is written \\", a line break \\n'
+_REST_OF_TEXT = re.compile(r"[^{}\"']*+[\"'][^{}]*+\}")  # after an object that a quote and a brace of its text closed
+Extra = Literal["forbid"] | None  # an unknown name in a repaired object may be a part of a text
 ARGUMENTS = ("arguments", "parameters", "input")  # of a tool call: an object, or the JSON text of one
 
 
@@ -29,13 +35,13 @@ def read_reply[R: BaseModel](draft: PartialReply, reply: type[R]) -> R:
     Raises InvalidReply, or TransientFault if the server stopped in the middle.
     """
     text = draft.text
-    said_to_end = draft.finish is not None or draft.ended
+    said_to_end = draft.finish is not None or draft.stream_done
     try:
         return parse_reply(text, reply, must_end=not said_to_end)
     except InvalidReply as fault:
         for call in reversed(draft.tool_calls):
             try:
-                return parse_reply(joined(call.arguments.getvalue()), reply, must_end=True)
+                return parse_reply(storable(call.arguments.getvalue()), reply, must_end=True)
             except InvalidReply:
                 continue
         reading = read_text(text)
@@ -61,27 +67,26 @@ def parse_reply[R: BaseModel](text: str, reply: type[R], *, must_end: bool = Fal
         if isinstance(inner := only_value(reading.visible), str):
             return parse_reply(inner, reply, must_end=must_end)
         raise InvalidReply("there is no JSON object in it", raw=text, no_object=True)
-    if must_end and not AFTER.fullmatch(text, reading.objects[-1].end):
+    if must_end and not REPLY_SUFFIX.fullmatch(text, reading.objects[-1].end):
         raise InvalidReply("it was cut off", raw=text, unfinished=True)
     failures: list[tuple[int, str]] = []  # the size of each object, and what is wrong with it
     left_to_repair = REPAIR_LIMIT
-    for found in reversed(reading.objects[-MAX_OBJECTS:]):
-        if found.is_open:
+    for item in reversed(reading.objects[-MAX_OBJECTS:]):
+        if item.is_unfinished:
             raise InvalidReply("it ends in the middle of its JSON object", raw=text, unfinished=True)
-        size = found.end - found.start
-        value = found.value
+        source, value = text[item.start : item.end], item.value
         if value is None:
-            left_to_repair -= size
-            value = _repaired(text[found.start : found.end]) if left_to_repair >= 0 else None
-        if value is None:
-            failures.append((size, "the JSON in it is broken"))
-            continue
-        fitting = _fitting(value, reply)
-        if not isinstance(fitting, ValidationError):
+            left_to_repair -= len(source)
+            value = repaired(source) if left_to_repair >= 0 else None
+        fitting = None if value is None else _fitting(value, reply, "forbid" if item.value is None else None)
+        is_cut = _REST_OF_TEXT.match(text, item.end) is not None
+        if isinstance(fitting, reply) and not is_cut:
             return fitting
-        failures.append((size, error_lines(fitting)))
-        if _has_fields(value, reply):
-            raise InvalidReply(error_lines(fitting), raw=text) from fitting
+        why = error_lines(fitting) if isinstance(fitting, ValidationError) and not is_cut else BROKEN
+        is_end = item.value is None and REPLY_SUFFIX.fullmatch(text, item.end)
+        if is_end or isinstance(fitting, reply) or _has_fields(value or source, reply):
+            raise InvalidReply(why, raw=text)
+        failures.append((len(source), why))
     raise InvalidReply(max(failures)[1], raw=text)
 
 
@@ -92,31 +97,18 @@ def error_lines(error: ValidationError) -> str:
     return "\n".join(lines)
 
 
-def _repaired(source: str) -> dict[str, Any] | None:
-    """The malformed object, all of whose strings and brackets are closed."""
-    try:
-        value = repair_json(source, return_objects=True)
-    except RecursionError:
-        return None
-    return whole_characters(value, "\\u") if isinstance(value, dict) else None
-
-
-def _validated[R: BaseModel](value: dict[str, Any], reply: type[R]) -> R | ValidationError:
-    try:
-        return reply.model_validate_json(json.dumps(value))  # through JSON again: strict models then see JSON's types
+def _validated[R: BaseModel](value: dict[str, Any], reply: type[R], extra: Extra = None) -> R | ValidationError:
+    try:  # through JSON again: strict models then see JSON's types
+        return reply.model_validate_json(json.dumps(value), extra=extra)
     except ValidationError as error:
         return error
 
 
-def _fitting[R: BaseModel](value: dict[str, Any], reply: type[R]) -> R | ValidationError:
+def _fitting[R: BaseModel](value: dict[str, Any], reply: type[R], extra: Extra) -> R | ValidationError:
     """The reply that this object is, has beside other keys, or encloses as a tool call does; or why it is none."""
-    fitting = _validated(value, reply)
-    for inner in _enclosed(value, reply):
-        if not isinstance(fitting, ValidationError):
-            break
-        enclosed = _validated(inner, reply)
-        fitting = fitting if isinstance(enclosed, ValidationError) else enclosed
-    return fitting
+    results = (_validated(item, reply, extra) for item in chain([value], _enclosed(value, reply)))
+    own = next(results)
+    return own if isinstance(own, reply) else next((inner for inner in results if isinstance(inner, reply)), own)
 
 
 def _enclosed(value: dict[str, Any], reply: type[BaseModel]) -> Iterator[dict[str, Any]]:
@@ -129,10 +121,10 @@ def _enclosed(value: dict[str, Any], reply: type[BaseModel]) -> Iterator[dict[st
                 yield from _enclosed(item, reply) if name in CALLS else ()
 
 
-def _has_fields(value: dict[str, Any], reply: type[BaseModel]) -> bool:
-    """Whether the object means to be the reply: it has all fields that this requires."""
-    required = {name for name, info in reply.model_fields.items() if info.is_required()}
-    return bool(required) and required <= value.keys()
+def _has_fields(value: dict[str, Any] | str, reply: type[BaseModel]) -> bool:
+    """Whether the object, or the text of a broken one, means to be the reply: it has all fields that this requires."""
+    required = [name for name, info in reply.model_fields.items() if info.is_required()]
+    return bool(required) and all(name in value for name in required)
 
 
 def _only_object(thoughts: str) -> dict[str, Any] | None:

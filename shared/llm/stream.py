@@ -45,10 +45,10 @@ async def collect(
     async for event, text in events(response, arrived):
         for value in _values(text):
             if value == DONE:
-                draft.ended = True
+                draft.stream_done = True
                 break
             draft.take(value, error=event == "error")
-        if draft.ended and draft.choice is not None:  # a server may leave the connection open
+        if draft.stream_done and draft.choice is not None:  # a server may leave the connection open
             break
         await _report_partial(draft, on_partial, fields)
     _check_end(draft)
@@ -63,11 +63,11 @@ async def events(response: httpx2.Response, on_data: Callable[[], None]) -> Asyn
     async for chunk in response.aiter_bytes():
         on_data()
         for line in lines.decode(chunk):
-            for found in reader.read(line):
-                yield found
+            for item in reader.read(line):
+                yield item
     for line in [*lines.decode(b"", final=True), ""]:
-        for found in reader.read(line):
-            yield found
+        for item in reader.read(line):
+            yield item
     if body := reader.body.getvalue().strip():
         yield "", body
 
@@ -153,8 +153,8 @@ def _check_end(draft: PartialReply) -> None:
     text = draft.text
     if draft.refusal and not text:
         raise ModelFailed(f"the model refused: {shorten(draft.refusal)}", raw=draft.refusal)
-    if draft.choice is None and draft.stray is not None:
-        raise ErrorAnswer(draft.stray)
+    if draft.choice is None and draft.non_completion is not None:
+        raise ErrorAnswer(draft.non_completion)
     match draft.finish:
         case "length":
             raise InvalidReply("it was cut at the model's length limit: answer more briefly", raw=text, cut=True)

@@ -8,31 +8,31 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from shared.llm.completion import joined
+from shared.domain.storable import storable
 from shared.llm.faults import InvalidReply
 
-AFTER = re.compile(r"[\s`\]]*(?:<[^<>]*>\s*)*")  # what may follow a whole reply: a fence, closing tags
-SEARCH_LIMIT = 2_000_000  # characters read in vain; an object counts 100, the start of a malformed one 500 of them
+REPLY_SUFFIX = re.compile(r"[\s`\]]*(?:<[^<>]*>\s*)*")  # what may follow a whole reply: a fence, closing tags
+SEARCH_LIMIT = 2_000_000  # budget of read_text: 100 per valid object, 500 plus the characters read per malformed one
 _DECODER = json.JSONDecoder(strict=False)  # raw line breaks inside strings are common and harmless
 
 _NAME = r"(?:\w+:)?(?:ant_?)?(?:think(?:ing)?|thoughts?|reasoning|analysis|reflection|scratchpad)"
-_HARMONY = r"<\|channel\|>\s*{}[^<>{{]*(?:<\|constrain\|>[^<>{{]*)?<\|message\|>"
-_MARK = re.compile(
-    rf"""(?P<close></{_NAME}\s*>|\[/THINK\]|◁/think▷|<\|(?:END_THINKING|end_of_thought)\|>|<channel\|>
-      |{_HARMONY.format(r"(?:final|commentary\s+to=)")}|assistantfinal(?=\s*(?:\{{|```)))
-    |(?P<open><{_NAME}(?:\s[^<>]*)?>|\[THINK\]|◁think▷|<\|(?:START_THINKING|begin_of_thought)\|>|<\|channel>\s*thought
-      |{_HARMONY.format(r"(?:analysis|commentary(?!\s+to=))")})
-    |(?P<object>\{{(?=\s*(?:["'}}]|//|/\*)))""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_CLOSE = re.compile(_MARK.pattern.partition("|(?P<open>")[0], re.VERBOSE | re.IGNORECASE)
-_BEFORE = re.compile(r"\s*(?:<[^<>]*>\s*)*(?:```\w*\s*)?")  # what may precede one
-_CUT = re.compile(r"\s*(?:t|tr|tru|f|fa|fal|fals|n|nu|nul|-|\\u?[0-9a-fA-F]{0,4})?\Z")  # the end of unfinished JSON
-_ATTEMPT = re.compile(r"\{\s*[\"']?[\w-]+[\"']?\s*:")
-_TOKEN = re.compile(
-    r"""\\.|"(?:[^"\\]++|\\.)*+"|(?<=[\[{,:])\s*'(?:[^'\\]++|\\.|'(?!\s*[,:}\]]))*+'|(?<=[\[{,:])\s*'|//[^\n]*|/\*.*?\*/|[\[\]{}"]""",
-    re.DOTALL,
-)
+_MESSAGE = r"[^<>{]*(?:<\|constrain\|>[^<>{]*)?<\|message\|>"  # the end of a header in OpenAI's harmony format
+_CHANNEL = r"<\|channel\|>\s*"
+_CALL = rf"{_CHANNEL}(?:analysis|commentary)\s+to=|\bto=[\w.-]+\s*{_CHANNEL}(?:analysis|commentary)"  # of a tool
+_CLOSING = rf"""</{_NAME}\s*>|\[/THINK\]|◁/think▷|<\|(?:END_THINKING|end_of_thought)\|>|<channel\|>
+    |(?:{_CHANNEL}final|{_CALL}){_MESSAGE}|assistantfinal(?=\s*(?:\{{|```))"""
+_OPENING = rf"""<{_NAME}(?:\s[^<>]*)?>|\[THINK\]|◁think▷|<\|(?:START_THINKING|begin_of_thought)\|>
+    |<\|channel>\s*thought|{_CHANNEL}(?:analysis|commentary)(?!\s+to=){_MESSAGE}"""
+_OBJECT = r"""\{(?=\s*(?:["'}]|//|/\*))"""
+_CLOSING_TAG = re.compile(_CLOSING, re.VERBOSE | re.IGNORECASE)
+_TAGS = re.compile(rf"(?P<close>{_CLOSING})|(?P<open>{_OPENING})|(?P<object>{_OBJECT})", re.VERBOSE | re.IGNORECASE)
+_REPLY_PREFIX = re.compile(r"\s*(?:<[^<>]*>\s*)*(?:```\w*\s*)?")
+_UNFINISHED_END = re.compile(r"\s*(?:t|tr|tru|f|fa|fal|fals|n|nu|nul|-|\\u?[0-9a-fA-F]{0,4})?\Z")
+_OBJECT_START = re.compile(r"\{\s*[\"']?[\w-]+[\"']?\s*:")
+# a string that is not closed ends with the text, as a comment does
+STRING = r"""\\.|"(?:[^"\\]++|\\.?)*+(?:"|\Z)|(?<=[\[{,:])\s*'(?:[^'\\]++|\\.?|'(?!\s*[,:}\]]))*+(?:'|\Z)"""
+COMMENT = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
+_TOKEN = re.compile(rf"{STRING}|{COMMENT}|[\[\]{{}}]", re.DOTALL)
 
 
 @dataclass
@@ -42,7 +42,7 @@ class TextObject:
     start: int
     end: int
     value: dict[str, Any] | None = None
-    is_open: bool = False
+    is_unfinished: bool = False
 
 
 @dataclass
@@ -57,10 +57,10 @@ class TextReading:
 def partial_object(text: str, fields: Collection[str] = ()) -> dict[str, Any] | None:
     """The last object in `text` with any of these fields, as far as it has arrived; None if there is nothing yet."""
     try:
-        found = read_text(text).objects
+        objects = read_text(text).objects
     except InvalidReply:
         return None
-    values = (item.value for item in reversed(found) if item.value is not None)
+    values = (item.value for item in reversed(objects) if item.value is not None)
     return next((value for value in values if not fields or not value or not value.keys().isdisjoint(fields)), None)
 
 
@@ -77,52 +77,62 @@ def read_text(text: str) -> TextReading:
 
     A closing tag without an opening one ends thoughts that began with the text: templates often write the opening tag.
     """
-    found: list[TextObject] = []
-    cuts: list[tuple[int, int]] = []
+    objects: list[TextObject] = []
+    thoughts: list[tuple[int, int]] = []  # where they begin and end
     opened: tuple[int, int] | None = None  # where thoughts began, and the number of objects before them
-    position, cost = 0, 0
-    while mark := _MARK.search(text, position):
-        position = mark.end()
-        if mark["close"]:
+    unclosed, position, cost = 0, 0, 0
+    while tag := _TAGS.search(text, position):
+        position = tag.end()
+        if tag["close"]:
+            unclosed -= 1
+            if thoughts and unclosed < 0 and _is_end(text, position):  # a tag too much after the answer
+                continue
             if not opened:
-                cuts.clear()
-            begin, kept = opened or (0, 0)
-            cuts.append((begin, position))
-            del found[kept:]
+                thoughts.clear()
+            begin, count = opened or (0, 0)
+            thoughts.append((begin, position))
+            del objects[count:]
             opened = None
-        elif mark["open"]:
-            opened = opened or (mark.start(), len(found))
+        elif tag["open"]:
+            unclosed = max(unclosed, 0) + 1
+            opened = opened or (tag.start(), len(objects))
         else:
-            item, read = _object_at(text, mark.start())
+            item, read = _object_at(text, tag.start())
             position = item.end if item else position
             cost += 100 if item and item.value is not None else read + 500
-            found += [item] if item else []
+            objects += [item] if item else []
             if cost > SEARCH_LIMIT:
                 raise InvalidReply("too many pieces of it look like JSON: answer with one object alone", raw=text)
     if opened and not text[: opened[0]].rpartition("\n")[2].strip():  # else the tag is mentioned in a sentence
-        cuts.append((opened[0], len(text)))
-        del found[opened[1] :]
-    ends = [0, *(end for _, end in cuts)]
-    starts = [*(start for start, _ in cuts), len(text)]
+        thoughts.append((opened[0], len(text)))
+        del objects[opened[1] :]
+    ends = [0, *(end for _, end in thoughts)]
+    starts = [*(start for start, _ in thoughts), len(text)]
     visible = "".join(text[end:start] for end, start in zip(ends, starts, strict=True))
-    return TextReading(found, visible, "".join(text[start:end] for start, end in cuts))
+    return TextReading(objects, visible, "".join(text[start:end] for start, end in thoughts))
+
+
+def _is_end(text: str, position: int) -> bool:
+    return len(text) - position < 100 and REPLY_SUFFIX.fullmatch(text, position) is not None  # the bound saves time
 
 
 def _object_at(text: str, start: int) -> tuple[TextObject | None, int]:
     """The object that begins here, or None; and the number of characters that were read to find out."""
     try:
         value, end = _DECODER.raw_decode(text, start)
-        return TextObject(start, end, whole_characters(value, text[start:end])), 0
+        return TextObject(start, end, storable(value)), 0
     except RecursionError:
-        return TextObject(start, _next_close(text, start), is_open=True), len(text) - start
+        return TextObject(start, _next_close(text, start), is_unfinished=True), len(text) - start
     except json.JSONDecodeError as error:
-        if error.msg.startswith("Unterminated string") or _CUT.match(text, error.pos):
-            return TextObject(start, len(text), _arrived(text[start:]), is_open=True), 0
+        if error.msg.startswith("Unterminated string") or _UNFINISHED_END.match(text, error.pos):
+            return TextObject(start, len(text), _arrived(text[start:]), is_unfinished=True), 0
+    except ValueError:  # a number of thousands of digits
+        pass
     end, read = _closing_bracket(text, start)
-    if end and not any(mark["close"] or mark["open"] for mark in _MARK.finditer(text, start, end)):
+    if end and not any(tag["close"] or tag["open"] for tag in _TAGS.finditer(text, start, end)):
         return TextObject(start, end), read
-    if not end and _ATTEMPT.match(text, start):
-        return TextObject(start, _next_close(text, start), is_open=True), read
+    if not end and _OBJECT_START.match(text, start):
+        return TextObject(start, _next_close(text, start), is_unfinished=True), read
     return None, read
 
 
@@ -137,8 +147,8 @@ def _arrived(source: str) -> dict[str, Any] | None:
 
 def _next_close(text: str, start: int) -> int:
     """Where the next closing tag of thoughts begins; the end of the text if there is none."""
-    mark = _CLOSE.search(text, start)
-    return mark.start() if mark else len(text)
+    tag = _CLOSING_TAG.search(text, start)
+    return tag.start() if tag else len(text)
 
 
 def _closing_bracket(text: str, start: int) -> tuple[int, int]:
@@ -154,21 +164,14 @@ def _closing_bracket(text: str, start: int) -> tuple[int, int]:
                 break
             if not expected:
                 return end, end - start
-        elif word.strip() in ('"', "'"):  # a string that does not end
-            break
     return 0, len(text) - start
-
-
-def whole_characters(value: Any, source: str) -> Any:
-    """The value with U+FFFD for halves of characters, which JSON can escape and UTF-8 cannot express."""
-    return json.loads(joined(json.dumps(value, ensure_ascii=False))) if "\\u" in source else value
 
 
 def only_value(text: str) -> Any:
     """The JSON value that the text consists of, with nothing but tags and a fence around it; else None."""
-    begin = _BEFORE.match(text)
+    start = _REPLY_PREFIX.match(text).end()  # type: ignore[union-attr]
     try:
-        value, end = _DECODER.raw_decode(text, begin.end() if begin else 0)
+        value, end = _DECODER.raw_decode(text, start)
+        return storable(value) if REPLY_SUFFIX.fullmatch(text, end) else None
     except (ValueError, RecursionError):
         return None
-    return whole_characters(value, text) if AFTER.fullmatch(text, end) else None

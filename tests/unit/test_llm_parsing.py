@@ -7,12 +7,13 @@ from typing import Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from parley.reply import Kind, Reply
 from shared.llm.completion import PartialReply
 from shared.llm.faults import InvalidReply, TransientFault
 from shared.llm.parsing import parse_reply, read_reply
-from shared.llm.text_objects import partial_object
+from shared.llm.text_objects import partial_object, without_thoughts
 
 
 class Plan(Kind):
@@ -50,6 +51,12 @@ THOUGHTS = {
     "harmony": f"<|channel|>analysis<|message|>{WRONG}<|end|><|start|>assistant<|channel|>final<|message|>{RIGHT}",
     "harmony without its tokens": f"analysisPerhaps {WRONG}assistantfinal{RIGHT}",
     "a harmony preamble": f"<|channel|>commentary<|message|>{WRONG}<|end|><|channel|>final<|message|>{RIGHT}",
+    "a closing tag too much": f"<think>hm</think>\n{RIGHT}\n</think>",
+    "a closing tag too much after a fence": f"Perhaps {WRONG}</think>\n{FENCE}json\n{RIGHT}\n{FENCE}\n</think>\n",
+    "a harmony recipient in the role": f"<|channel|>analysis<|message|>{WRONG}<|end|><|start|>assistant "
+    f"to=functions.Reply<|channel|>commentary json<|message|>{RIGHT}<|call|>",
+    "a harmony recipient in the channel": f"<|channel|>analysis<|message|>{WRONG}<|end|><|start|>assistant"
+    f"<|channel|>analysis to=functions.Reply <|constrain|>json<|message|>{RIGHT}<|call|>",
     "after the answer": f"{RIGHT}<think>Is {WRONG} better? No.</think>",
     "an unfinished draft": f'Perhaps {{"reply": {{"goal": "half </think>{RIGHT}',
     "a closing tag within a draft": f"<think>{plan('Wrong </think> x')} hm</think>{RIGHT}",
@@ -83,6 +90,83 @@ MALFORMED = {
     "a missing comma": '{"reply": {"kind": "plan" "goal": "Right", "steps": ["Boil water"]}}',
     "comments": '{ // it\'s\n"reply": {"kind": "plan", "goal": "Right", /* a } */ "steps": ["Boil water"]}}',
 }
+
+
+LOSSLESS = {  # the source of the goal, and the goal
+    '"say "hi" now"': 'say "hi" now',
+    '"print("done")"': 'print("done")',
+    r'"C:\Program Files\New",': r"C:\Program Files\New",
+    '"print("a", "b")", "count": 5,': 'print("a", "b")',
+    '"if x == "a" or y: "': 'if x == "a" or y: ',
+    r'"re: \d+\.\w"': r"re: \d+\.\w",
+    '"x = {"a": {"b": "c"}}\nprint(x)"': 'x = {"a": {"b": "c"}}\nprint(x)',
+    r'"caf\u00e9 \ud83d\ude00 \"x\"",': 'café 🚀 "x"'.replace("🚀", "\U0001f600"),
+    '"see http://x.y", // "no" text\n # it\'s none either\n': "see http://x.y",
+    "'it\\'s', 'note': None, 'price': 12.50, 'ok': True": "it's",
+    "'say \"x\"'": 'say "x"',
+    '"two\nlines",': "two\nlines",
+}
+LOSSY = [
+    '"print(f"{x}")\nprint("done")"',
+    '"use "{x}" here"',
+    '"""ok"""',
+    '"x: "y", z: "w""',
+    '"use x: "y", z: "w" ok"',
+    '"print("")"',
+    '"f = {"}"',
+    'say("}")',
+    r'"re.sub("\d", "", x)"',
+    '"x", "steps": ["print("")"]',
+    '"x", "steps": ["print(" ")"]',
+    '"x", "steps": ["print("a")", "print("b")"],,',
+    '" "tool": null,\n "arguments": null"',
+    '"request = {"subject": inbox, "size": 5}"',
+    '"x", "steps": ["part = ""\n  else:\n    x", "c"]',
+    "`x = 1`",
+    '"x", "goal": "y",',
+    '"x", "rows": [1, 2, ...]',
+    '007, "b": "c",',
+    '"copy } all", "note": "say "} now"',
+]
+
+
+class Goal(BaseModel):
+    """A reply that ignores other names, where a part of a text might go."""
+
+    goal: str
+    steps: list[str] = []
+    note: str | None = None
+    price: float = 0
+    count: int = 0
+    ok: bool = False
+
+
+@pytest.mark.parametrize("source", LOSSLESS)
+def test_malformed_json_is_repaired_where_no_text_is_lost(source: str) -> None:
+    assert parse_reply(f'{{"goal": {source}}}', Goal).goal == LOSSLESS[source]
+
+
+@pytest.mark.parametrize("source", LOSSY)
+@pytest.mark.parametrize("before", ["", '{"goal": "Wrong"}\nBetter:\n'])
+def test_malformed_json_is_refused_where_text_would_be_lost(source: str, before: str) -> None:
+    with pytest.raises(InvalidReply, match=r"broken|Extra inputs"):
+        parse_reply(f'{before}{{"goal": {source}}}', Goal)
+
+
+@pytest.mark.parametrize("goal", ['write "} and go', 'write "} and go", "note": "x', 'write "} else {" there'])
+@pytest.mark.parametrize("end", ['"}', '", "count": 5}', f'"}}\n{FENCE}\n'])
+def test_an_object_that_is_closed_within_a_text_is_refused(goal: str, end: str) -> None:
+    with pytest.raises(InvalidReply, match=r"broken|goal: Field required"):
+        parse_reply(f'{{"goal": "{goal}{end}', Goal)
+
+
+@pytest.mark.parametrize("wrapped", ["%s", "[%s]", "Perhaps %s</think>{}", "%s,", "<think>%s"])
+def test_a_number_of_thousands_of_digits_is_no_error_of_ours(wrapped: str) -> None:
+    text = wrapped % f'{{"reply": {"7" * 5_000}}}'
+    with pytest.raises(InvalidReply):
+        parse_reply(text, PlanReply)
+    assert "7" not in str(partial_object(text))
+    assert isinstance(without_thoughts(text), str)
 
 
 @pytest.mark.parametrize("text", [*THOUGHTS.values(), *OTHER_BRACES.values(), *MALFORMED.values()])
@@ -174,6 +258,9 @@ HOSTILE = [
     "<",
     "<think></think>",
     "{'a':'b' 'c'}",
+    "/*",
+    "//",
+    "to=a",
 ]
 
 
@@ -191,7 +278,7 @@ def test_a_text_built_to_take_long_is_refused_soon(piece: str) -> None:
 def draft(finish: Any = "stop", *, ended: bool = True, **message: Any) -> PartialReply:
     reply = PartialReply()
     reply.take({"choices": [{"index": 0, "delta": message, "finish_reason": finish}]})
-    reply.ended = ended
+    reply.stream_done = ended
     return reply
 
 

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from shared.domain.storable import storable
 from shared.llm import Message
-from shared.llm.completion import PartialReply, PartialToolCall, count_tokens, joined
+from shared.llm.completion import PartialReply, PartialToolCall, count_tokens
 from shared.llm.error_bodies import read_error
 from shared.llm.faults import TransientFault
 from shared.llm.schema import Capabilities, chat_messages
@@ -60,7 +61,7 @@ async def test_an_answer_may_be_cut_into_any_pieces(sizes: list[int]) -> None:
         pieces.append(text[:size])
         text = text[size:]
     draft, _ = await read(*pieces, text)
-    assert (draft.text, draft.ended) == ("茶 🚀", True)
+    assert (draft.text, draft.stream_done) == ("茶 🚀", True)
 
 
 async def test_nothing_after_done_is_awaited() -> None:
@@ -93,6 +94,7 @@ async def test_many_values_in_one_line_are_read_in_linear_time() -> None:
         ),
         ([{"type": "thinking", "thinking": "hm"}, {"type": "reasoning", "text": "so"}], "", "hmso"),
         ([{"type": "image_url", "image_url": {}}, {"type": "redacted_thinking", "data": "x"}], "", ""),
+        ([{"text": "a"}, {"text": "b"}], "ab", ""),
         ({"text": "the object itself"}, '{"text": "the object itself"}', ""),
     ],
 )
@@ -100,6 +102,22 @@ def test_content_of_any_type(content: object, text: str, thoughts: str) -> None:
     reply = PartialReply()
     reply.take({"choices": [{"message": {"content": content}}]})
     assert (reply.text, reply.thoughts) == (text, thoughts)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"message": {"content": "a"}, "delta": {"content": ""}},
+        {"message": {"content": "a"}, "delta": {"role": "assistant", "content": None}},
+        {"message": {"content": "a"}, "delta": {}},
+        {"message": {"content": "a so far"}, "delta": {"content": "a"}},
+        {"message": {}, "delta": {"content": "a"}},
+    ],
+)
+def test_a_message_and_a_delta_in_one_choice_are_not_added(choice: dict[str, Any]) -> None:
+    reply = PartialReply()
+    reply.take({"choices": [choice]})
+    assert (reply.text, reply.stream_done) == ("a", False)
 
 
 @given(
@@ -134,6 +152,13 @@ def test_no_type_of_any_field_is_an_error(value: Any) -> None:
         ({"prompt_tokens": True, "completion_tokens": [9]}, (1, 0, 0)),
         ({"prompt_tokens": 0, "completion_tokens": 0}, None),
         ({"prompt_tokens": 1e300, "completion_tokens": float("nan")}, None),
+        ({"prompt_tokens": 12, "completion_tokens": 1, "total_tokens": 399}, (12, 0, 387)),  # xAI, Gemini: thoughts
+        ({"prompt_tokens": 12, "total_tokens": 13}, (12, 0, 1)),
+        ({"completion_tokens": 9, "total_tokens": 29}, (0, 0, 9)),
+        (
+            {"input_tokens": 20, "output_tokens": 9, "cache_read_input_tokens": 99, "total_tokens": 128},
+            (20, 20, 9),
+        ),
         ({"total_tokens": 29}, None),
         ([20, 9], None),
         (None, None),
@@ -149,10 +174,13 @@ def test_usage_in_many_spellings(usage: object, tokens: tuple[int, ...] | None) 
         *[(reason, "stop") for reason in ("stop", "eos", "end_turn", "stop_sequence", "STOP", "tool_calls")],
         *[
             (reason, "length")
-            for reason in ("length", "MAX_TOKENS", "max_tokens", "model_length", "FinishReason.LENGTH")
+            for reason in ("length", "MAX_TOKENS", "max-tokens", "MaxTokens", "model_length", "FinishReason.LENGTH")
         ],
-        *[(reason, "filter") for reason in ("content_filter", "SAFETY", "FINISH_REASON_SAFETY", "recitation")],
+        *[(reason, "stop") for reason in ("tool-calls", "end-turn", "EndTurn", "FinishReason.STOP")],
+        *[(reason, "filter") for reason in ("content_filter", "SAFETY", "FINISH_REASON_SAFETY", "content-filter")],
+        *[(reason, "filter") for reason in ("content_filter: PROHIBITED_CONTENT", "content_filter: OTHER")],
         *[(reason, "error") for reason in ("error", "abort", "insufficient_system_resource")],
+        *[(f"function_call_filter: {reason}", "error") for reason in ("MALFORMED_FUNCTION_CALL", "NEW_REASON")],
         *[(reason, None) for reason in ("", "null", "unknown", None, 5, {"type": "stop"})],
     ],
 )
@@ -182,7 +210,7 @@ def test_pieces_of_tool_calls_belong_to_the_call_of_their_index() -> None:
 
 
 def test_halves_of_characters() -> None:
-    assert joined("a \ud83d" + "\ude80 b \ud83d c \ude80") == "a 🚀 b \ufffd c \ufffd"
+    assert storable("a \ud83d" + "\ude80 b \ud83d c \ude80") == "a 🚀 b \ufffd c \ufffd"
 
 
 @pytest.mark.parametrize(
