@@ -16,6 +16,7 @@ from services.verifier.execution_plan import plan_verdict
 from shared.domain import commands as c
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
+from shared.story import finish_action
 from tests.unit.domain.spec import StoryLine, approve, given, say
 from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, LOOK, PAY, finish_step, plan
 from tests.unit.domain.test_skipping import PRICE, STUCK, skip
@@ -47,6 +48,13 @@ def test_a_given_output_is_marked_in_every_view() -> None:
         "output given instead: price: 12",
     )
     assert update["result_in"] == after.version
+
+
+def test_a_finished_step_says_why_its_output_is_missing() -> None:
+    why = "The result cannot be kept: it has a number that is not finite"
+    finished = finish_action(action_id="t2.s1", ok=True, result=None, error=why)
+    step = execution_plan(session(*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), finished)).steps[0]
+    assert (step.status, step.output, step.error) == ("finished", None, why)
 
 
 def test_the_progress_counts_only_finished_steps() -> None:

@@ -163,7 +163,7 @@ def _step_outcome(action: Action | None) -> dict[str, object]:
         "status": action.shown_status,
         "attempt": action.attempt,
         "output": action.result if action.has_output else None,
-        "error": "" if action.status == "finished" else action.explanation,
+        "error": action.explanation,
         "seconds": action.seconds,
         "poll": poll_view(action),
         "given": action.given,
