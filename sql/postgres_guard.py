@@ -18,7 +18,7 @@ from sql.tokens import Token
 
 MAX_TEXT = 100_000  # characters that repeat(), lpad() and rpad() may produce, or format() for one value
 MAX_TABLES = 500  # in one query; sqlglot takes a time that grows with the square of their number
-_WIDE = re.compile(r"%(?:\d+\$)?-?(?:\*|\d{6,})")  # a width of format(): from an argument, or of six digits
+_WIDE = re.compile(r"%(?:\d+\$)?-*(?:\*|\d{6,})")  # a width of format(): from an argument, or of six digits
 _SYSTEM = ("pg_catalog", "information_schema")
 _MISSING = re.compile(r'(?:column|relation) "?([^"]+?)"? does not exist')
 # Types and functions of the same names that turn numbers into names of tables, functions and roles.
@@ -34,7 +34,7 @@ def check_query(query: ParsedQuery, names: PgNames) -> tuple[str, ...]:
     for schema, call in function_calls(query.tokens):
         check_function(names, schema, call.text.lower())
         if call.text.lower() == "format":
-            _check_width(next(token for token in query.tokens if token.start > call.end and token.text != "("))
+            _check_width([token for token in query.tokens if token.start >= call.end][1:3])
     _check_spelling(query.tokens, names)
     check_naming(query.tokens, names)
     tables = _tables(query.tree) if query.tree is not None else None
@@ -97,9 +97,10 @@ def check_function(names: PgNames, schema: str | None, name: str) -> None:
         raise QueryRefused("function", f"{schema}.{name}: only PostgreSQL's own functions may be called.")
 
 
-def _check_width(first: Token) -> None:
-    """Refuse a format() whose first argument is not a plain text, or asks for much space."""
-    if first.kind != "string" or "\\" in first.text or _WIDE.search(first.text):
+def _check_width(arguments: list[Token]) -> None:
+    """Refuse a format() whose first argument is not one plain text, or asks for much space: it runs uninterrupted."""
+    text, after = arguments
+    if text.kind != "string" or after.text not in (",", ")") or "\\" in text.text or _WIDE.search(text.text):
         why = f"format() needs a text with widths below {MAX_TEXT} as its first argument. Write the text itself there."
         raise QueryRefused("too_large", why)
 
