@@ -38,6 +38,7 @@ from services.executor.sources.loading import LoadedPacks
 from services.executor.sources.nodes import NodeTools
 from services.executor.sources.packs import LoadedPackSource
 from services.executor.step_executors import StepExecutors
+from services.executor.tool_calls import new_task
 from services.executor.tool_requests import ToolRequests
 from services.executor.tools import Registry, StaticSource, ToolSource
 from shared import sandbox
@@ -110,6 +111,7 @@ def build(settings: Settings, parts: WorkerOverrides | None = None) -> WorkerApp
 @asynccontextmanager
 async def open_executor(context: ServiceContext) -> AsyncIterator[Endpoints]:
     """Opens packs, MCP servers and step executors, and closes them at the end."""
+    asyncio.get_running_loop().set_task_factory(new_task)
     async with AsyncExitStack() as opened:
         if abandoned := await asyncio.to_thread(sandbox.remove_abandoned):
             log.info("program_folders_removed", folders=abandoned)

@@ -1,7 +1,9 @@
 """One call of a tool: a deadline, metrics, and exactly one result."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import ContextVar
+from typing import Any
 
 import structlog
 
@@ -14,6 +16,7 @@ from shared.telemetry import metrics, names, tracing
 from shared.worker import BudgetExceeded
 
 log = structlog.get_logger("executor")
+_in_tool = ContextVar("in_tool", default=False)
 
 
 async def call_with_timeout(tool: RegisteredTool, run: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
@@ -36,7 +39,8 @@ async def run_within_deadline(tool: RegisteredTool, run: Callable[[], Awaitable[
     for last in (False, True):
         try:
             async with asyncio.timeout(tool.timeout):
-                return await run()
+                # In a task of its own: a tool that cancels its task does not cancel the executor's.
+                return await asyncio.create_task(_call(tool, run))
         except TimeoutError:
             if last or not tool.spec.keyed:
                 break  # repeating a keyed write returns its stored outcome
@@ -48,14 +52,43 @@ async def run_within_deadline(tool: RegisteredTool, run: Callable[[], Awaitable[
         except asyncio.CancelledError as error:
             if (task := asyncio.current_task()) and task.cancelling():
                 raise
-            return _failed(tool, error)  # a task inside the tool was cancelled, not this call
-        except (Exception, BaseExceptionGroup, SystemExit, KeyboardInterrupt) as error:  # also of plug-ins
+            return _failed(tool, error)  # the tool was cancelled by its own code
+        except Exception as error:  # also of plug-ins
             return _failed(tool, error)
     why = f"{tool.spec.name} did not answer within {tool.timeout:g} seconds."
     return ToolResult(ok=False, error=why, unknown=tool.spec.effect != "read", cause="timeout")
 
 
+async def _call(tool: RegisteredTool, run: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
+    _in_tool.set(True)
+    try:
+        return await run()
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as error:  # such as SystemExit, with which asyncio would end the process
+        return _failed(tool, error)
+
+
 def _failed(tool: RegisteredTool, error: BaseException) -> ToolResult:
     log.error("tool_failed", tool=tool.spec.name, exc_info=error)
-    words = f"{type(error).__name__}: {error}".removesuffix(": ")
-    return ToolResult(ok=False, error=words[:2000], unknown=tool.spec.effect != "read")
+    return ToolResult(ok=False, error=_words(error)[:2000], unknown=tool.spec.effect != "read")
+
+
+def _words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
+def new_task(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:
+    """A task factory: an exit in a task that a tool starts fails the task. asyncio would end the process with it."""
+
+    async def contained() -> Any:
+        try:
+            return await work
+        except (SystemExit, KeyboardInterrupt) as error:
+            raise RuntimeError(_words(error)) from error
+
+    if not _in_tool.get():
+        return asyncio.Task(work, loop=loop, **options)
+    task = asyncio.Task(contained(), loop=loop, **options)
+    task.add_done_callback(lambda _: work.close())  # a task that is cancelled at once has not begun it
+    return task

@@ -3,6 +3,8 @@
 import asyncio
 import math
 import os
+import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +16,26 @@ from packs.program.pack import _value
 from parley.events.values import Effect
 from parley.protocol.tools import ToolSpec
 from services.executor.result_limits import parse_json_text, with_json_value
-from services.executor.tool_calls import run_within_deadline
+from services.executor.tool_calls import new_task, run_within_deadline
 from services.executor.tools import RegisteredTool, ToolResult
 from shared.sandbox import remove_abandoned, scratch
 from shared.time_zones import time_zone
+
+
+class Odd(BaseException):
+    """An exception that neither Parley nor Python knows."""
+
+
+async def outcome(run: Callable[..., Awaitable[ToolResult]], effect: Effect = "read") -> ToolResult:
+    spec = ToolSpec(name="odd", description="", parameters={}, effect=effect, origin="test")
+    return await run_within_deadline(RegisteredTool(spec, run), run)
 
 
 async def outcome_of(fault: BaseException, effect: Effect = "read") -> ToolResult:
     async def run(*_: object) -> ToolResult:
         raise fault
 
-    spec = ToolSpec(name="odd", description="", parameters={}, effect=effect, origin="test")
-    return await run_within_deadline(RegisteredTool(spec, run), run)
+    return await outcome(run, effect)
 
 
 @pytest.mark.parametrize(
@@ -34,6 +44,8 @@ async def outcome_of(fault: BaseException, effect: Effect = "read") -> ToolResul
         asyncio.CancelledError(),
         KeyboardInterrupt(),
         SystemExit(3),
+        GeneratorExit(),
+        Odd("strange"),
         BaseExceptionGroup("two", [asyncio.CancelledError(), KeyboardInterrupt()]),
         ExceptionGroup("one", [ValueError()]),
     ],
@@ -44,6 +56,49 @@ async def test_whatever_a_tool_raises_is_its_outcome(fault: BaseException) -> No
     assert (result.ok, result.unknown, result.cause) == (False, False, None)
     assert result.error.startswith(type(fault).__name__)
     assert (await outcome_of(fault, "write")).unknown
+
+
+async def cancels_itself() -> None:
+    task = asyncio.current_task()
+    assert task
+    task.cancel()
+    await asyncio.sleep(60)
+
+
+async def exits_in_an_inner_task(fault: BaseException) -> None:
+    async def inner() -> None:
+        raise fault
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(inner())
+        await asyncio.sleep(60)
+
+
+async def fails_before_an_inner_task_begins() -> None:
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(asyncio.sleep(60))
+        raise OSError("full")
+
+
+@pytest.mark.parametrize(
+    ("odd", "words"),
+    [
+        (cancels_itself, "CancelledError"),
+        (lambda: exits_in_an_inner_task(SystemExit(3)), "unhandled errors in a TaskGroup"),
+        (lambda: asyncio.gather(exits_in_an_inner_task(KeyboardInterrupt())), "unhandled errors in a TaskGroup"),
+        (lambda: asyncio.gather(asyncio.to_thread(sys.exit, 3)), "RuntimeError: SystemExit: 3"),
+        (fails_before_an_inner_task_begins, "unhandled errors in a TaskGroup"),
+    ],
+    ids=["cancels itself", "exits", "interrupts", "exits in a thread", "not begun"],
+)
+async def test_what_a_tool_does_to_its_tasks_ends_its_call_alone(odd: Callable[[], Awaitable[Any]], words: str) -> None:
+    async def run(*_: object) -> ToolResult:
+        await odd()
+        raise AssertionError
+
+    asyncio.get_running_loop().set_task_factory(new_task)
+    assert words in (await outcome(run)).error
+    assert (await outcome(run, "write")).unknown
 
 
 async def test_a_cancelled_inner_task_fails_the_call_and_a_stop_still_ends_it() -> None:
