@@ -23,16 +23,30 @@ class FoldedSession(NamedTuple):
     upgrade_needed: UpgradeNeeded | None = None  # why this release cannot fold the rest
 
 
+class StoreAnswer(NamedTuple):
+    """What plan_store says of a session."""
+
+    dead_letters: tuple[str, ...] = ()  # why deliveries of this session were given up, newest first
+    version: int = 0  # of the session in the database
+    problem: str = ""  # why plan_store does not answer; "" if it does
+
+
 class Findings(NamedTuple):
     """Everything that the diagnosis is based on."""
 
     folded: FoldedSession
     consumer: ConsumerState | None  # of the due service; None: no service is due, or the broker has no such consumer
-    store_problem: str  # why plan_store does not answer; "" if it does
-    dead_letters: tuple[str, ...]  # why deliveries of this session were given up, newest first
+    store: StoreAnswer
     model: DoctorCheck
     settings: Settings
     now: datetime
+
+    @property
+    def loss(self) -> str:
+        """What the log lacks of the session; "" if it has all that the database has."""
+        version, stored = self.folded.session.version, self.store.version
+        what = f"its messages after version {version}" if version else "all of its messages"
+        return f"the log has lost {what}; the database has version {stored}" if stored > version else ""
 
     @property
     def service(self) -> str:
@@ -65,15 +79,15 @@ class Findings(NamedTuple):
 def checks_for(findings: Findings) -> list[DoctorCheck]:
     """One row for each thing that can block a session."""
     session = findings.folded.session
+    if findings.loss:
+        return [DoctorCheck("session", "fail", findings.loss, RESTORE)]
     rows = [_session(findings), _due(findings)]
     if newer := findings.folded.upgrade_needed:
         rows.append(DoctorCheck("release", "fail", f"{newer} It continues at position {newer.position}", UPGRADE))
     if findings.service:
         rows += [_delivery(findings), _alive(findings)]
-    if findings.dead_letters:
-        rows.append(
-            DoctorCheck("dead letters", "warn", visible(findings.dead_letters[0]), "parley dead lists all of them")
-        )
+    for reason in findings.store.dead_letters[:1]:
+        rows.append(DoctorCheck("dead letters", "warn", visible(reason), "parley dead lists all of them"))
     if findings.folded.parked:
         position, reason = findings.folded.parked[-1]
         finding = f"{len(findings.folded.parked)}, the last at {position}: {visible(reason)}"
@@ -82,14 +96,15 @@ def checks_for(findings: Findings) -> list[DoctorCheck]:
     is_failure_harmless = findings.model.outcome == "fail" and not findings.service  # no service needs it now
     rows.append(findings.model._replace(outcome="warn") if is_failure_harmless else findings.model)
     rows.append(
-        DoctorCheck("plan_store", "fail", findings.store_problem, STORE_ADVICE)
-        if findings.store_problem
+        DoctorCheck("plan_store", "fail", findings.store.problem, STORE_ADVICE)
+        if findings.store.problem
         else _STORE_IS_WELL
     )
     return rows
 
 
 UPGRADE = "upgrade this Parley, all services; nothing is lost meanwhile"
+RESTORE = "restore NATS from a backup; `parley rebuild` names the sessions and changes nothing"
 STORE_ADVICE = "start it, or see its log"
 _STORE_IS_WELL = DoctorCheck("plan_store", "ok", "answers")
 
@@ -193,6 +208,8 @@ def conclusion(findings: Findings) -> str:
     """Why the session does not continue, and what to do, in a sentence."""
     if findings.folded.upgrade_needed:
         return f"A newer release works on it: {UPGRADE}."
+    if findings.loss:
+        return f"It cannot go on, because {findings.loss}: {RESTORE}."
     if not findings.folded.session.version:
         return "No session has begun: none of the messages with this id is one of its events."
     if findings.service:
@@ -213,7 +230,7 @@ def _obstacle(findings: Findings) -> str:
     if alive.outcome == "fail":
         wait = f"{findings.settings.ack_wait:g} s"
         return f"The {service} that had it is down or hangs; the next one gets it after {wait}: {alive.advice}."
-    if findings.store_problem:
+    if findings.store.problem:
         return f"{service} cannot load the session, because plan_store does not answer: {STORE_ADVICE}."
     if findings.model.outcome == "fail":
         return f"{service} is running, but the model is unavailable: {findings.model.advice}."

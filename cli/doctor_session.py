@@ -4,6 +4,7 @@ It reads the session from the log itself, so it works while plan_store is down.
 """
 
 import asyncio
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from rich.console import Console
@@ -11,7 +12,7 @@ from rich.text import Text
 
 from cli.bus_client import connect_bus
 from cli.command import Declined, Unreachable
-from cli.diagnosis import Findings, FoldedSession, checks_for, conclusion
+from cli.diagnosis import Findings, FoldedSession, StoreAnswer, checks_for, conclusion
 from cli.doctor import check_model
 from cli.doctor_check import check_table
 from cli.home import use_running_nats
@@ -31,13 +32,14 @@ MAX_LETTERS = 1000
 async def doctor_session(settings: Settings, session_id: str) -> int:
     """Print the diagnosis. Exit code 1 if something blocks the session. Raises Unreachable, Declined."""
     async with connect_bus(settings) as bus:
+        store = await _ask_store(bus, session_id)  # before the log, which must then have all that the database has
         try:
             folded = await fold_session(bus.log, session_id)
         except LogUnavailable as error:
             raise Unreachable(f"{error} `parley doctor` says more.") from error
-        if not folded.session.version and not folded.parked and not folded.upgrade_needed:
+        if not folded.session.version and not folded.parked and not folded.upgrade_needed and not store.version:
             raise Declined(f"There is no session {session_id}; `parley sessions` lists them.")
-        findings = await _collect_findings(bus, folded, settings)
+        findings = await _collect_findings(bus, folded, store, settings)
     checks = checks_for(findings)
     console = Console(highlight=False)
     console.print(check_table(checks))
@@ -50,7 +52,7 @@ async def fold_session(log: SessionLog, session_id: str, *, until: int | None = 
     loaded = SessionAtPosition(Session(session_id), 0)
     positions: dict[int, tuple[int, datetime]] = {}
     quarantined: list[tuple[int, str]] = []
-    while page := await log.read(session_id, after=loaded.position):
+    while page := await log.read(session_id, after=loaded.position, leader=True):
         for raw in page:
             try:
                 loaded, event, why = accept(loaded, raw)
@@ -65,12 +67,11 @@ async def fold_session(log: SessionLog, session_id: str, *, until: int | None = 
     return FoldedSession(loaded.session, positions, tuple(quarantined))
 
 
-async def _collect_findings(bus: Bus, folded: FoldedSession, settings: Settings) -> Findings:
+async def _collect_findings(bus: Bus, folded: FoldedSession, store: StoreAnswer, settings: Settings) -> Findings:
     work = folded.session.work
     consumer = await _consumer(bus, work.service) if work else None
-    letters, store = await _letters(bus, folded.session.id)
     model = await asyncio.to_thread(check_model, use_running_nats(settings))
-    return Findings(folded, consumer, store, letters, model, settings, datetime.now(UTC))
+    return Findings(folded, consumer, store, model, settings, datetime.now(UTC))
 
 
 async def _consumer(bus: Bus, service: str) -> ConsumerState | None:
@@ -87,11 +88,13 @@ async def _consumer(bus: Bus, service: str) -> ConsumerState | None:
     return consumer
 
 
-async def _letters(bus: Bus, session_id: str) -> tuple[tuple[str, ...], str]:
-    """Why deliveries of this session were given up, newest first, and plan_store's problem ("" for none)."""
+async def _ask_store(bus: Bus, session_id: str) -> StoreAnswer:
+    client = PlanStoreClient(bus, wait=3)
     try:
-        answer = await PlanStoreClient(bus, wait=3).ask(DEAD_LIST.name, **ListDead(limit=MAX_LETTERS).model_dump())
+        page = DeadPage.model_validate(await client.ask(DEAD_LIST.name, **ListDead(limit=MAX_LETTERS).model_dump()))
+        letters = tuple(f"{dead.consumer}: {dead.reason}" for dead in page.dead if dead.session_id == session_id)
+        with suppress(StoreRefused, UpgradeNeeded):  # purged, or waiting for a newer release
+            return StoreAnswer(letters, (await client.load(session_id)).session.version)
     except (StoreUnavailable, StoreRefused) as error:
-        return (), str(error)
-    page = DeadPage.model_validate(answer)
-    return tuple(f"{letter.consumer}: {letter.reason}" for letter in page.dead if letter.session_id == session_id), ""
+        return StoreAnswer(problem=str(error))
+    return StoreAnswer(letters)

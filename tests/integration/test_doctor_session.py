@@ -14,6 +14,7 @@ from parley.events.values import SessionSettings, Step
 from services.plan_store.app import PlanStore
 from services.planner.conversation_prompt import PlanDraft
 from shared.bus import Bus, Delivery, Unprocessable
+from shared.bus.topology import SESSIONS
 from shared.domain import commands as c
 from shared.llm import ScriptedModel
 from shared.log import fork
@@ -87,6 +88,22 @@ async def test_a_missing_planner_and_plan_store_are_reported(settings: Settings,
     assert "not delivered yet; 1 waiting, 0 in progress" in text
     assert "plan store does not answer" in text
     assert "It waits because planner does not take it: start it" in text
+
+
+@pytest.mark.parametrize(
+    ("kept", "loss"), [(0, "all of its messages"), (1, "its messages after version 1")], ids=["all", "the newest"]
+)
+async def test_a_log_that_lost_the_sessions_messages_is_reported(
+    settings: Settings, bus: Bus, plan_store: PlanStore, ann: Person, capsys: Capture, kept: int, loss: str
+) -> None:
+    await ann.does(c.Say(text="A calculator"))
+    await ann.does(c.Stop())
+    await until_idle(bus, "plan_store")
+    for message in (await bus.log.read(ann.id))[kept:]:
+        await bus.client.jetstream().delete_msg(SESSIONS, message.position)
+    code, text = await diagnose(settings, ann, capsys)
+    assert code == 1
+    assert f"It cannot go on, because the log has lost {loss}; the database has version 2: restore NATS" in text
 
 
 async def test_messages_without_a_valid_event_are_reported(
