@@ -6,6 +6,7 @@ of its arguments with `x-kind` in its schema. Otherwise the name decides, of an 
 not within an argument that the tool declares to be text.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, get_args
 from urllib.parse import quote, unquote
@@ -22,7 +23,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 DECLARED = "x-kind"
 PYTHON = "text/x-python"  # JSON Schema's contentMediaType of a program
 EXECUTED: frozenset[Kind] = frozenset({"sql", "code"})  # run as written
-_NAMES: dict[str, Kind] = {"sql": "sql", "code": "code", "url": "url"}
+_WORD_ENDS = re.compile(r"[^0-9A-Za-z]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class PlacedText(NamedTuple):
@@ -116,11 +117,12 @@ def _is_weaker(name: str, part: Schema) -> bool:
 
 
 def _inferred_kind(name: str, schema: Schema) -> Kind:
-    if schema.get("contentMediaType") == PYTHON:
+    words = [word.lower() for word in _WORD_ENDS.split(name)]
+    if "sql" in words:
+        return "sql"
+    if schema.get("contentMediaType") == PYTHON or words == ["code"]:  # a country_code is no program
         return "code"
-    if schema.get("format") == "uri" or name.endswith("_url"):
-        return "url"
-    return _NAMES.get(name, "text")
+    return "url" if schema.get("format") == "uri" or words[-1] == "url" else "text"
 
 
 def _map_texts(

@@ -223,6 +223,23 @@ def test_names_decide_within_objects_without_declared_fields(arguments: dict[str
     assert wrong.startswith((f"{place} is run as it is written", f"{place}: a reference may stand"))
 
 
+@pytest.mark.parametrize("name", ["SQL", "Sql", "sqlQuery", "SQLQuery", "raw-sql", "sql_text", "Code", "CODE"])
+def test_names_of_sql_and_code_are_known_in_any_spelling(name: str) -> None:
+    (wrong,) = reference_problems({"query": {name: output("")}}, TOOLS["free"].parameters)
+    assert wrong.startswith(f"query.{name} is run as it is written")
+
+
+@pytest.mark.parametrize("name", ["URL", "Url", "pictureUrl", "pictureURL", "Picture-URL", "PICTURE_URL"])
+def test_names_of_urls_are_known_in_any_spelling(name: str) -> None:
+    (wrong,) = reference_problems({"query": {name: output("")}}, TOOLS["free"].parameters)
+    assert wrong.startswith(f"query.{name}: a reference may stand")
+
+
+@pytest.mark.parametrize("name", ["country_code", "codes", "sqlite_file", "url_path", "curl", "mysql"])
+def test_names_of_other_words_are_those_of_texts(name: str) -> None:
+    assert reference_problems({"query": {name: output("")}}, TOOLS["free"].parameters) == ()
+
+
 def test_an_argument_that_is_declared_as_text_is_data_at_every_depth() -> None:
     schema: dict[str, Any] = {"properties": {"inputs": {"type": "object", "x-kind": "text"}}}
     arguments: dict[str, Any] = {"inputs": {"code": output(""), "sql": [output("")], "url": output("")}}
