@@ -39,7 +39,7 @@ from shared.telemetry import metrics
 from shared.worker.context import BudgetExceeded, WorkContext, WorkerDeps
 
 log = structlog.get_logger("worker")
-RECENT = timedelta(seconds=5)
+RECENT = timedelta(seconds=1)
 
 # Does the work on the session and returns the command to record; None if everything is recorded already.
 Handler = Callable[[WorkContext], Awaitable[WorkerCommand | None]]
@@ -238,8 +238,11 @@ class Worker:
 
 
 def _is_recent(delivery: Delivery) -> bool:
-    """Whether the message was stored a moment ago. After a longer wait the user may have changed the session."""
-    return datetime.now(UTC) - delivery.at < RECENT
+    """Whether the message was stored a moment ago. After a longer wait the user may have changed the session.
+
+    False also if the broker's clock is ahead of this one, by which a long wait would look short.
+    """
+    return abs(datetime.now(UTC) - delivery.at) < RECENT
 
 
 def _from_first_message(delivery: Delivery) -> SessionAtPosition | None:

@@ -67,7 +67,9 @@ async def fail(_: WorkContext) -> None:
     raise AssertionError("there is no session to look at")
 
 
-async def test_a_late_first_message_of_a_stopped_session_is_not_worked_on() -> None:
+@pytest.mark.parametrize("age", [60, 2, -60])
+async def test_a_late_first_message_of_a_stopped_session_is_not_worked_on(age: float) -> None:
+    """A negative age is one by a clock that is behind the broker's."""
     log = InMemoryLog()
     story = Story("s", log=log)
     await story.commit(c.Say(text="Hello"), c.Stop())
@@ -77,7 +79,7 @@ async def test_a_late_first_message_of_a_stopped_session_is_not_worked_on() -> N
         phases.append(context.session.phase)
 
     deps = WorkerDeps("planner", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings(nats_replicas=1))
-    sent = message.at - timedelta(minutes=1)
+    sent = datetime.now(UTC) - timedelta(seconds=age)
     await Worker(deps, work).on_delivery(
         Delivery(message.subject, message.data, message.position, 1, message.headers, sent)
     )
