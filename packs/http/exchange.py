@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import httpx2
@@ -24,6 +24,7 @@ from shared.logging import conceal
 
 MAX_REDIRECTS = 3
 MAX_EXCERPT = 500  # characters of an error response
+MAX_HEAD = 200_000  # bytes until a response's headers are complete, with interim responses such as 100 Continue
 
 
 class ExchangeLimits(NamedTuple):
@@ -160,10 +161,19 @@ class HttpClient:
         self, request: HttpRequest, entry: Entry, address: Address, exchange: _Exchange
     ) -> httpx2.Request:
         """The request to this address, with the host's name in the `Host` header and for the certificate."""
+        stream: Any = None
 
-        async def trace(event: str, _: object) -> None:
-            if event.endswith("send_request_headers.started") and request.writes:
-                exchange.uncertain = True
+        async def trace(event: str, info: dict[str, Any]) -> None:
+            nonlocal stream
+            match event.partition(".")[2]:
+                case "connect_tcp.complete" | "start_tls.complete":
+                    stream = info["return_value"]
+                case "send_request_headers.started" if request.writes:
+                    exchange.uncertain = True
+                case "receive_response_headers.started":
+                    _limit_reading(stream, MAX_HEAD)
+                case "receive_response_headers.complete":
+                    del stream.read
 
         headers = {
             "Host": request.url.netloc.decode("ascii"),
@@ -224,6 +234,21 @@ class HttpClient:
         except (UnreadableContent, TimeoutError, httpx2.HTTPError):
             return ""
         return f" It says: {' '.join(text.split())}" if text else ""
+
+
+def _limit_reading(stream: Any, limit: int) -> None:
+    """Let reading fail after `limit` bytes: the HTTP library skips any number of interim responses."""
+    read, size = stream.read, 0
+
+    async def read_limited(*arguments: Any, **options: Any) -> Any:
+        nonlocal size
+        data = await read(*arguments, **options)
+        size += len(data)
+        if size > limit:
+            raise httpx2.RemoteProtocolError(f"The server sent more than {limit:,} bytes before its response.")
+        return data
+
+    stream.read = read_limited
 
 
 def _redirected(request: HttpRequest, response: httpx2.Response, exchange: _Exchange) -> HttpRequest | None:

@@ -91,15 +91,15 @@ async def test_a_missing_planner_and_plan_store_are_reported(settings: Settings,
 
 
 @pytest.mark.parametrize(
-    ("kept", "loss"), [(0, "all of its messages"), (1, "its messages after version 1")], ids=["all", "the newest"]
+    ("remaining", "loss"), [(0, "all of its messages"), (1, "its messages after version 1")], ids=["all", "the newest"]
 )
 async def test_a_log_that_lost_the_sessions_messages_is_reported(
-    settings: Settings, bus: Bus, plan_store: PlanStore, ann: Person, capsys: Capture, kept: int, loss: str
+    settings: Settings, bus: Bus, plan_store: PlanStore, ann: Person, capsys: Capture, remaining: int, loss: str
 ) -> None:
     await ann.does(c.Say(text="A calculator"))
     await ann.does(c.Stop())
     await until_idle(bus, "plan_store")
-    for message in (await bus.log.read(ann.id))[kept:]:
+    for message in (await bus.log.read(ann.id))[remaining:]:
         await bus.client.jetstream().delete_msg(SESSIONS, message.position)
     code, text = await diagnose(settings, ann, capsys)
     assert code == 1

@@ -220,6 +220,25 @@ async def cut_body(_: Received, writer: StreamWriter) -> None:
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
 
 
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
+
+
+async def test_a_few_interim_responses_are_skipped_before_a_large_one(tmp_path: Path) -> None:
+    authority, answer = Authority(tmp_path), CONTINUE * 3 + HINTS + response(b"a" * 500_000)
+    more = {"limits": LIMITS._replace(size=1_000_000), "resolver": Names(shop_test="127.0.0.1")}
+    async with http_server(x=answer) as server, http_server(authority.server("shop.test"), x=answer) as safe:
+        urls = [server.url(""), safe.url("", host="shop.test", scheme="https")]
+        entries = [{"origin": url, "private": True} for url in urls]
+        registry = await tools(*entries, verify=authority.trusting(), **more)
+        for url in urls:
+            result: Any = await call(registry, "GET", f"{url}/x")
+            assert result.ok, result.error
+            assert len(result.value["text"]) == 500_000
+        safe.answers["/x"] = CONTINUE * 10_000 + answer
+        assert "bytes before its response" in (await call(registry, "GET", f"{urls[1]}/x")).error
+
+
 async def endless(_: Received, writer: StreamWriter) -> None:
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n")
     while True:
@@ -241,6 +260,7 @@ async def endless(_: Received, writer: StreamWriter) -> None:
         (cut_body, True, "broke off: "),
         (b"HTTP/1.1 200 OK\r\nX: " + b"a" * 300_000 + b"\r\n\r\n", True, "broke off: "),
         (b"SSH-2.0-OpenSSH_9.9\r\n\r\n", True, "broke off: "),
+        (CONTINUE * 10_000 + response(b"late"), True, "broke off: The server sent more than 200,000 bytes before"),
     ],
     ids=lambda value: value[:20] if isinstance(value, bytes) else None,
 )
