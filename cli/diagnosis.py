@@ -95,11 +95,8 @@ def checks_for(findings: Findings) -> list[DoctorCheck]:
     rows.append(_budget(session, priced=bool(findings.settings.parley_prices)))
     is_failure_harmless = findings.model.outcome == "fail" and not findings.service  # no service needs it now
     rows.append(findings.model._replace(outcome="warn") if is_failure_harmless else findings.model)
-    rows.append(
-        DoctorCheck("plan_store", "fail", findings.store.problem, STORE_ADVICE)
-        if findings.store.problem
-        else _STORE_IS_WELL
-    )
+    problem = findings.store.problem
+    rows.append(DoctorCheck("plan_store", "fail", problem, STORE_ADVICE) if problem else _STORE_IS_WELL)
     return rows
 
 

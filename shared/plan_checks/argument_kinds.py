@@ -69,27 +69,20 @@ def without_weaker_kinds(schema: JsonValue) -> JsonValue:
 
 def reference_problems(arguments: Mapping[str, JsonValue], schema: Schema) -> tuple[str, ...]:
     """The problems with the places of a call's references, a sentence each."""
-    problems: list[str] = []
-
-    def check(placed: PlacedText) -> JsonValue:
-        if references(placed.text) and (wrong := _placement_problem(placed)) and wrong not in problems:
-            problems.append(wrong)
-        return placed.text
-
-    _map_texts(arguments, schema, check)
-    return tuple(problems)
+    problems = (_placement_problem(placed) for placed in placed_texts(arguments, schema) if references(placed.text))
+    return tuple(dict.fromkeys(problem for problem in problems if problem))
 
 
 def placed_texts(arguments: Mapping[str, JsonValue], schema: Schema) -> tuple[PlacedText, ...]:
     """All texts in a call's arguments."""
-    placed_texts_found: list[PlacedText] = []
+    texts: list[PlacedText] = []
 
     def note(placed: PlacedText) -> JsonValue:
-        placed_texts_found.append(placed)
+        texts.append(placed)
         return placed.text
 
     _map_texts(arguments, schema, note)
-    return tuple(placed_texts_found)
+    return tuple(texts)
 
 
 def fill_arguments(arguments: Mapping[str, JsonValue], schema: Schema, outputs: Outputs) -> dict[str, JsonValue]:
@@ -188,13 +181,13 @@ def _fill_url(url: str, outputs: Outputs) -> str:
     if not references(url):
         return url
     start = url.index("://") + 3
-    fill_arguments: list[str] = []
+    filled: list[str] = []
     for part in _segments(url[start:]):
         done = resolve_text(part, outputs, lambda value: quote(value, safe="", errors="replace"))
         if "{{" in part and unquote(done) in (".", ".."):
             raise Unresolved(f"{part} stands for “{done}”, which would lead to another path of the URL.")
-        fill_arguments.append(done)
-    return url[:start] + "".join(fill_arguments)
+        filled.append(done)
+    return url[:start] + "".join(filled)
 
 
 def _segments(rest: str) -> Iterator[str]:
