@@ -169,21 +169,6 @@ PROGRAMS = (
         """,
     ),
     ProgramSpec(
-        "tictactoe",
-        "a game of tic-tac-toe",
-        "tic tac toe, tictactoe, noughts and crosses",
-        """
-        Create a Board with nine squares and players who take turns
-        Check the eight rows for a winner
-        Refuse squares that are taken or do not exist
-        Play the moves that come as input, or show a game
-
-        Number the squares as a magic square, in which every row adds up to 15
-        Find a winner by three held squares with that sum
-        Handle turns, draws and wrong moves, and draw the board
-        """,
-    ),
-    ProgramSpec(
         "roman",
         "a converter for Roman numerals",
         "roman num, numeral",

@@ -50,7 +50,6 @@ REQUESTS = {
     "primes": "show me all the primes",
     "fibonacci": "Fibonacci sequence",
     "csv_summary": "summarise a CSV file",
-    "tictactoe": "Tic-tac-toe!",
     "roman": "a Roman numeral converter",
     "palindrome": "detect palindromes",
     "bank": "simulate a bank account",

@@ -253,9 +253,9 @@ async def test_a_question_is_answered(person: Person) -> None:
     await tab.wait_for_state("question")
     await tab.check_reload()
     await expect(tab("composer")).to_be_focused()
-    await tab.send("One that plays tic-tac-toe")
+    await tab.send("One that converts Roman numerals")
     await tab.wait_for_state("text_plan_approval")
-    await tab.wait_for("question-card", "One that plays tic-tac-toe")
+    await tab.wait_for("question-card", "One that converts Roman numerals")
 
 
 async def test_a_question_is_answered_with_an_option(person: Person) -> None:
