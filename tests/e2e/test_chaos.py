@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from tests.e2e.parley_process import Client, Json, RunningParley
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.long
 SLOW = {"token_delay": 0.05, "times": 1}
 TASKS = {"plan": "text_plan", "code": "code", "tests": "tests"}
 PROGRAM = (

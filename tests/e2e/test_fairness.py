@@ -15,7 +15,7 @@ from tests.e2e.parley_process import ROOT, RunningParley, running_parley
 from tests.support import greedy
 from tests.support.http_client import http_client
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.long
 SECONDS = 6.0  # duration of each attack
 # Limits in seconds while other tests run; on two idle cores the times are at most a fifth of these.
 MAX_ANSWER_TIME, MAX_PLAN_TIME = 5.0, 15.0

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Awaitable, Callable
 
-import pytest
 from playwright.async_api import Page, WebSocketRoute, expect
 
 from tests.e2e.browser import Person
@@ -12,7 +11,6 @@ from tests.e2e.parley_process import RunningParley
 SLOW_PLAN = {"task": "text_plan", "token_delay": 0.08, "times": 1}
 
 
-@pytest.mark.timeout(240)
 async def test_a_conversation_from_request_to_completion(person: Person, running: RunningParley) -> None:
     tab = await person.tab()
     await running.add_fault(**SLOW_PLAN)

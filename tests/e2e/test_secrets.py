@@ -30,7 +30,7 @@ from tests.support.http_client import http_client
 from tests.support.serving import serving
 from tests.support.timeouts import WAIT_TIMEOUT
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.long]
+pytestmark = pytest.mark.long
 PRINTS_SECRET = "import os, sys; print('starting with', os.environ['SHOP_TOKEN'], file=sys.stderr); sys.exit(1)"
 
 

@@ -43,7 +43,6 @@ def test_a_stage_lasts_from_the_event_that_makes_a_service_due_to_its_last_appen
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)  # five processes and a server, four times
 async def test_each_workload_runs_through_the_services_and_through_bare_nats(tmp_path: Path) -> None:
     recorded = await recording.record_sessions(tmp_path / "recorded", WORKLOADS)
     recorded_stages = {
@@ -68,7 +67,6 @@ async def test_each_workload_runs_through_the_services_and_through_bare_nats(tmp
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)  # four processes and a server, four times
 async def test_long_conversations_and_growth_are_measured(tmp_path: Path) -> None:
     async with (
         processes.nats_server(tmp_path / "long", sync_always=False) as (place, _),

@@ -7,8 +7,6 @@ import hashlib
 import json
 from typing import Any
 
-import pytest
-
 from packs.retail.data import fingerprint, load
 from packs.retail.specs import SPECS
 from packs.retail.store import Worlds
@@ -42,7 +40,6 @@ class TaskReplay(Person):
         return action.result if isinstance(action.result, str) else json.dumps(action.result)  # as tau-bench writes it
 
 
-@pytest.mark.timeout(300)
 async def test_every_result_and_every_world_matches_tau_bench(settings: Settings, bus: Bus) -> None:
     expected = json.loads((TAU_BENCH / "expected_dev.json").read_text())["tasks"]
     (settings.parley_home / "retail.db").unlink()  # of the sample data

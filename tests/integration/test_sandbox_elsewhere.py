@@ -112,7 +112,6 @@ if os.geteuid() == 0:  # an ordinary user has no root capabilities to lose, and 
         assert raised == available
 
     @pytest.mark.long  # runs all tests of the sandbox again
-    @pytest.mark.timeout(300)
     def test_the_whole_sandbox_as_an_ordinary_user() -> None:
         become = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"]
         with tempfile.TemporaryDirectory(dir="/tmp") as home:

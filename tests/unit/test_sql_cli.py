@@ -18,6 +18,7 @@ from sql.database import Hidden, ReadOnlyDatabase
 from sql.outcome import QueryCheck, QueryLimits, QueryResult
 from sql.schema import Dialect, Schema
 from tests.support.sql_shop import sqlite_shop
+from tests.support.timeouts import WAIT_TIMEOUT
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,7 +45,9 @@ def test_each_json_line_gets_a_result_or_an_error(url: str) -> None:
     text = "not json\n\n" + "".join(json.dumps(request) + "\n" for request in requests)
     words = ("--database", url, "--hide", "users.email", "--max-rows", "2", "--jsonl")
     command = [sys.executable, "-m", "cli.main", "sql", *words]
-    outcome = subprocess.run(command, input=text, capture_output=True, text=True, timeout=30, cwd=ROOT, check=False)
+    outcome = subprocess.run(
+        command, input=text, capture_output=True, text=True, timeout=WAIT_TIMEOUT, cwd=ROOT, check=False
+    )
     assert (outcome.returncode, outcome.stderr) == (0, "")
     answers = [json.loads(line) for line in outcome.stdout.splitlines()]
     assert [answer.get("kind") for answer in answers] == [

@@ -1,10 +1,13 @@
 """Rules for the tests themselves."""
 
+import re
+import tomllib
 from pathlib import Path
 
 from tests.conftest import RACING, SHARING_A_PARLEY
 
 ROOT = Path(__file__).resolve().parents[2]
+GENERAL: int = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["timeout"]
 OWN_CLIENT = "httpx2.AsyncClient" + "("
 
 
@@ -20,3 +23,9 @@ def test_http_clients_wait_as_long_as_tests_do() -> None:
         for path in (ROOT / "tests").rglob("*.py")
         if path.name != "http_client.py" and OWN_CLIENT in path.read_text().replace(OWN_CLIENT + "transport=", "")
     ] == []
+
+
+def test_no_test_is_ended_sooner_than_others() -> None:
+    """The general timeout is for a test that hangs. A busy machine exceeds what was enough for a quiet one."""
+    markers = {path: re.findall(r"mark\.timeout\((\d+)", path.read_text()) for path in (ROOT / "tests").rglob("*.py")}
+    assert [path.name for path, seconds in markers.items() if any(int(number) <= GENERAL for number in seconds)] == []

@@ -15,6 +15,7 @@ from resource import RLIMIT_NOFILE, prlimit
 
 import shared.sandbox
 from tests.support.attacks.objects import Key, Queue, Segment
+from tests.support.timeouts import WAIT_TIMEOUT
 
 PROJECT = Path(shared.sandbox.__file__).parents[2]
 _SHARED_PLACES = ("/dev/shm", "/var/tmp", "/tmp")
@@ -221,5 +222,5 @@ class World(ExitStack):
         except (ProcessLookupError, PermissionError):  # it ended, or is ending, between the two checks
             return False
         with suppress(subprocess.TimeoutExpired):
-            self.victim.communicate(b"\n", timeout=5)
+            self.victim.communicate(b"\n", timeout=WAIT_TIMEOUT)
         return self.victim.returncode == 0
