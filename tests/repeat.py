@@ -63,7 +63,8 @@ def run_once(report: Path, arguments: Sequence[str]) -> SuiteResult | None:
     unfinished = report.with_suffix(".unfinished")
     command = [sys.executable, "-m", "pytest", "-n", "4", "--no-loadscope-reorder", f"--junitxml={unfinished}"]
     with report.with_suffix(".log").open("wb") as output:
-        subprocess.run([*command, *arguments], cwd=ROOT, stdout=output, stderr=output, check=False)
+        tests = bound_to_parent(*command, *arguments)
+        subprocess.run(tests, cwd=ROOT, stdout=output, stderr=output, check=False)
     if not unfinished.exists():
         return None
     unfinished.rename(report)
