@@ -113,6 +113,8 @@ class ReplicatedLog(SessionLog, Protocol):
 
 
 class TimedLog(ReplicatedLog, Protocol):
+    """A log that tells the broker's time, with the number of its messages."""
+
     async def count(self) -> LogCount:
         """Raises LogUnavailable."""
         ...

@@ -33,7 +33,7 @@ from shared.plan_checks.argument_kinds import fill_arguments
 from shared.worker import WorkContext
 
 NOT_STARTED: frozenset[ActionStatus] = frozenset({"planned", "approved"})
-_END: TypeAdapter[datetime | timedelta] = TypeAdapter(AwareDatetime | timedelta)
+_WAIT_END: TypeAdapter[datetime | timedelta] = TypeAdapter(AwareDatetime | timedelta)
 
 
 class ArtefactReader(Protocol):
@@ -112,10 +112,10 @@ class StepGuide:
             return result.error
         try:
             if spec.waits_for == "time":
-                end = _END.validate_python(result.value)
+                end = _WAIT_END.validate_python(result.value)
                 now = await _broker_time(context)
                 if isinstance(end, timedelta):
-                    end = now + min(end, 2 * MAX_WAIT)
+                    end = now + min(end, 2 * MAX_WAIT)  # no datetime is as far away as a timedelta may be long
                 too_long = f"It would wait longer than {MAX_WAIT.days} days."
                 return c.Wait(actions=(Waiting(action_id=spec.id, until=end),)) if end < now + MAX_WAIT else too_long
             return c.Ask.model_validate({**_fields(result.value), "about": "action", "action_id": spec.id})
