@@ -173,7 +173,7 @@ class HttpClient:
                 case "receive_response_headers.started":
                     _limit_reading(stream, MAX_HEAD)
                 case "receive_response_headers.complete":
-                    del stream.read
+                    del stream.read  # the body has a limit of its own
 
         headers = {
             "Host": request.url.netloc.decode("ascii"),

@@ -39,7 +39,7 @@ async def run_within_deadline(tool: RegisteredTool, run: Callable[[], Awaitable[
     for last in (False, True):
         try:
             async with asyncio.timeout(tool.timeout):
-                # In a task of its own: a tool that cancels its task does not cancel the executor's.
+                # In a task of its own, so that a tool that cancels its task does not cancel the executor's.
                 return await asyncio.create_task(_call(tool, run))
         except TimeoutError:
             if last or not tool.spec.keyed:
@@ -79,7 +79,7 @@ def _words(error: BaseException) -> str:
 
 
 def new_task(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:
-    """A task factory: an exit in a task that a tool starts fails the task. asyncio would end the process with it."""
+    """A task factory: SystemExit or KeyboardInterrupt in a task that a tool starts fails that task, not the process."""
 
     async def contained() -> Any:
         try:
@@ -90,5 +90,5 @@ def new_task(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], **
     if not _in_tool.get():
         return asyncio.Task(work, loop=loop, **options)
     task = asyncio.Task(contained(), loop=loop, **options)
-    task.add_done_callback(lambda _: work.close())  # a task that is cancelled at once has not begun it
+    task.add_done_callback(lambda _: work.close())  # never awaited if the task is cancelled before it begins
     return task

@@ -1,4 +1,4 @@
-"""Repairs malformed JSON of a model where no text is lost: a program without one of its quotes is another program."""
+"""Repairs malformed JSON of a model, but refuses a repair that drops text: without one quote a program is another."""
 
 import json
 import re
@@ -17,34 +17,36 @@ _STRING = re.compile(r'"((?:[^"\\]++|\\.)*+)"')
 
 
 def repaired(source: str) -> dict[str, Any] | None:
-    """The malformed object, all of whose strings and brackets are closed; None if it cannot be had without a loss."""
+    """The repaired object; None if a repair would lose text. All strings and brackets of the source must be closed."""
     try:
         value = repair_json(source, return_objects=True)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict) or not any(_same(value, text) for text in (source, _COMMENT.sub(r"\1", source))):
+    if not isinstance(value, dict) or not any(
+        _keeps_all_text(value, text) for text in (source, _COMMENT.sub(r"\1", source))
+    ):
         return None
     return dict(storable(value))
 
 
-def _same(value: dict[str, Any], source: str) -> bool:
-    """Whether the value has all of the source but layout and commas at an end, and beyond it only quotes around names.
+def _keeps_all_text(value: dict[str, Any], source: str) -> bool:
+    """Whether the value keeps all text of the source. Layout and optional commas may differ; pairs of quotes may be added.
 
-    A text with half a pair of quotes is one of two, between which the repair has parted a text.
+    A text with an odd number of quotes is refused: the repair may have split one text in two.
     """
     written = json.dumps(value, ensure_ascii=False)
     if any(text.count(r"\"") % 2 for text in _STRING.findall(written)):
         return False
     before, after = _unescaped(source), _unescaped(written)
     added = sum(after.count(quote) - before.count(quote) for quote in "\"'")
-    return added >= 0 and added % 2 == 0 and _words(before) == _words(after)
+    return added >= 0 and added % 2 == 0 and _normalized(before) == _normalized(after)
 
 
 def _unescaped(text: str) -> str:
     return str(storable(_ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else match[2] or " ", text)))
 
 
-def _words(text: str) -> str:
-    """The text without quotes, blanks and commas before brackets and names, and with Python's values as in JSON."""
+def _normalized(text: str) -> str:
+    """The text to compare: in lower case, without quotes, blanks and optional commas, with `none` as `null`."""
     text = _FRACTION.sub(lambda number: str(float(number[0])), text.lower())
     return re.sub(r"[\s\"']+", "", _OPTIONAL_COMMA.sub("", text)).replace("none", "null")
