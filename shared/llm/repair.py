@@ -30,7 +30,7 @@ def repaired(source: str) -> dict[str, Any] | None:
 
 
 def _keeps_all_text(value: dict[str, Any], source: str) -> bool:
-    """Whether the value keeps all text of the source. Layout and optional commas may differ; pairs of quotes may be added.
+    """Whether the value keeps all text of the source. Layout and optional commas may differ, and quotes come in pairs.
 
     A text with an odd number of quotes is refused: the repair may have split one text in two.
     """
