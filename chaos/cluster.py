@@ -17,7 +17,7 @@ from shared.bus import Bus, BusUnavailable
 from shared.settings import Settings
 
 HOST = "127.0.0.1"
-START_TIMEOUT = 20.0  # seconds for a server to listen, and for a cluster to agree
+START_TIMEOUT = 60.0  # seconds for a server to listen, and for a cluster to agree, on a busy machine
 POLL_INTERVAL = 0.05  # seconds
 DEFAULT_MAX_STORE = "10GB"
 _ATTEMPTS = 3  # to start: another program may take a chosen port first

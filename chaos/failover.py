@@ -30,7 +30,7 @@ from shared.domain.session import Session
 from shared.log import SessionAtPosition, commit
 from shared.settings import Settings
 
-APPEND_TIMEOUT = 60.0  # seconds
+APPEND_TIMEOUT = 180.0  # seconds: longer than a cluster is given to agree after two restarts
 APPEND_INTERVAL = 0.05  # seconds between two appends of a writer
 FAULTS = ("kill", "pause", "step_down")
 
@@ -169,7 +169,7 @@ async def measure_interruptions(folder: Path, times: int) -> dict[str, list[floa
                 began, back = await lose_leader(cluster, fault)
                 interruptions[fault].append(await race.wait_until_resumed(began))
                 await back()
-                await cluster.wait_until_healthy(seconds=60)
+                await cluster.wait_until_healthy()
             await race.stop()
             await cluster.wait_until_replicated()
             assert not (problems := await race.violations()), problems

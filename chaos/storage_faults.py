@@ -13,7 +13,8 @@ from chaos.cluster import DEFAULT_MAX_STORE, Cluster
 async def storage_full(cluster: Cluster) -> AsyncIterator[None]:
     """Inside the block no node has room for more data.
 
-    The limit is read at a server's start, so all nodes are restarted at the beginning and at the end.
+    The limit is read at a server's start, so all nodes are restarted at the beginning and at the end. Nodes without
+    room may never elect leaders, so only at the end are they awaited to be healthy.
     """
     used = max([int((await node.jetstream())["storage"]) for node in cluster.nodes])
     try:
@@ -21,15 +22,14 @@ async def storage_full(cluster: Cluster) -> AsyncIterator[None]:
         yield
     finally:
         await _restart(cluster, DEFAULT_MAX_STORE)
+        await cluster.wait_until_healthy()
 
 
 async def _restart(cluster: Cluster, room: str) -> None:
-    """Restart all nodes before waiting for them: a node is not healthy before a majority runs."""
     cluster.max_file_store = room
     for node in cluster.nodes:
         await node.stop()
         await node.start()
-    await cluster.wait_until_healthy(seconds=60)
 
 
 @asynccontextmanager

@@ -39,6 +39,7 @@ from shared.log import (
 from shared.testing import InMemoryLog, InMemoryStore, session_ids
 from tests.conftest import person
 from tests.support.nats import frozen, kill9
+from tests.support.timeouts import WAIT_TIMEOUT
 
 Publish = Callable[[str, bytes, dict[str, str]], Awaitable[None]]
 
@@ -82,7 +83,7 @@ def rig(request: pytest.FixtureRequest, session_id: str) -> Rig:
     bus: Bus = request.getfixturevalue("bus")
 
     async def publish_to_stream(subject: str, data: bytes, headers: dict[str, str]) -> None:
-        await bus.client.jetstream().publish(subject, data, headers=headers, timeout=20)
+        await bus.client.jetstream().publish(subject, data, headers=headers, timeout=WAIT_TIMEOUT)
 
     return Rig(bus.log, publish_to_stream, session_id)
 

@@ -170,7 +170,7 @@ class Client:
     async def _read(self) -> None:
         while True:
             with suppress(OSError, ConnectionClosed, TimeoutError, Exception):
-                async with connect(self._url, max_size=None, open_timeout=5) as socket:
+                async with connect(self._url, max_size=None, open_timeout=WAIT_TIMEOUT) as socket:
                     if self.session_id and self.version:
                         resume = {"type": "resume", "session_id": self.session_id, "after": self.version}
                         await socket.send(json.dumps(resume))
@@ -202,24 +202,24 @@ class Client:
     def version(self) -> int:
         return max((event["version"] for event in self.events), default=0)
 
-    async def wait_for(self, type_: str, *, seconds: float = WAIT_TIMEOUT, **fields: Any) -> Json:
+    async def wait_for(self, type_: str, **fields: Any) -> Json:
         """Waits for a message of this type (with these fields) after the one returned last."""
 
         def matches(message: Json) -> bool:
             return message["type"] == type_ and all(message.get(k) == v for k, v in fields.items())
 
-        return await self._wait_for_first(matches, f"{type_} {fields}", seconds)
+        return await self._wait_for_first(matches, f"{type_} {fields}")
 
-    async def wait_for_event(self, kind: str, *, seconds: float = WAIT_TIMEOUT) -> Json:
+    async def wait_for_event(self, kind: str) -> Json:
         def matches(message: Json) -> bool:
             return message["type"] == "event" and bool(message["event"]["type"] == kind)
 
-        return (await self._wait_for_first(matches, kind, seconds))["event"]  # type: ignore[no-any-return]
+        return (await self._wait_for_first(matches, kind))["event"]  # type: ignore[no-any-return]
 
-    async def _wait_for_first(self, matches: Callable[[Json], bool], description: str, seconds: float) -> Json:
+    async def _wait_for_first(self, matches: Callable[[Json], bool], description: str) -> Json:
         checked = getattr(self, "_seen", 0)
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(WAIT_TIMEOUT):
                 while True:
                     for index in range(checked, len(self.messages)):
                         if matches(self.messages[index]):

@@ -120,11 +120,11 @@ async def run_cancellation(bus: Bus, session_id: str, order: Any) -> list[Any]:
     email = STORE["users"][order["user_id"]]["email"]
     request = json.dumps({"email": email, "order_id": order["order_id"]})
     await ann.does(c.Say(text=request, workflow="agentflow"))
-    waiting = await ann.phase("awaiting_approval", seconds=120)
+    waiting = await ann.phase("awaiting_approval")
     assert waiting.turn
     action = waiting.turn.actions[0]
     await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
-    await ann.phase("resting", "failed", "awaiting_input", seconds=120)
+    await ann.phase("resting", "failed", "awaiting_input")
     return await ann.events()
 
 

@@ -27,6 +27,7 @@ from shared.store import PlanStoreClient
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.conftest import person
 from tests.support.stories import STEPS, Conversation
+from tests.support.timeouts import WAIT_TIMEOUT
 
 BEFORE = 300  # messages in the log when the backup begins
 
@@ -80,7 +81,7 @@ async def test_a_backup_is_restored_unchanged(settings: Settings, bus: Bus, targ
     assert await check(target) == []
     async with connected(target) as target_bus:
         timers = await target_bus.client.jetstream().subscribe("timerfired.>", stream=TIMERS, ordered_consumer=True)
-        assert (await timers.next_msg(timeout=15)).subject == "timerfired.two.probe"
+        assert (await timers.next_msg(timeout=WAIT_TIMEOUT)).subject == "timerfired.two.probe"
         assert await stored(target_bus, "two") == await stored(bus, "two") != []
         assert await stored(target_bus, "one") == []
         assert await target_bus.fetch("two/1/1.1") == b"a long result" * 50_000

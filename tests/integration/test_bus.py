@@ -183,7 +183,7 @@ async def test_a_message_that_kills_each_worker_becomes_a_dead_letter(settings: 
     await store(bus, b"work")
     killed = await bus.client.jetstream().pull_subscribe_bind(stream="SESSIONS", durable="planner")
     for _ in range(short_ack_wait.max_deliver):
-        await killed.fetch(1, timeout=30)
+        await killed.fetch(1, timeout=WAIT_TIMEOUT)
     inbox, dead = Inbox(), Inbox()
     async with consuming(short_ack_wait, inbox), consuming(short_ack_wait, dead, durable="dead_letters"):
         await dead.until(1)

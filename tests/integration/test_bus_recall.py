@@ -15,6 +15,7 @@ from shared.log import SessionAtPosition, commit
 from shared.settings import Settings
 from shared.store import PlanStoreClient
 from tests.conftest import person
+from tests.support.timeouts import WAIT_TIMEOUT
 
 
 async def answered_session(bus: Bus, session_id: str, request: str, answer: str) -> Session:
@@ -43,6 +44,6 @@ async def test_a_planner_recalls_an_earlier_session(settings: Settings, bus: Bus
     assert await recall(store, off, replace(current, owner="eve")) == ()
     await service.stop()
     impatient = PlanStoreClient(bus, wait=0.5)
-    assert await asyncio.wait_for(recall(impatient, off, current), 5) == (), (
+    assert await asyncio.wait_for(recall(impatient, off, current), WAIT_TIMEOUT) == (), (
         "recall gets no answer, and the plan is made without it"
     )

@@ -113,8 +113,8 @@ class DeliveryRecorder:
         self._positions.add(delivery.position)
         self._more.set()
 
-    async def all_of(self, positions: set[int], seconds: float) -> None:
-        async with asyncio.timeout(seconds):
+    async def all_of(self, positions: set[int]) -> None:
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while not positions <= self._positions:
                 self._more.clear()
                 await self._more.wait()
@@ -133,9 +133,9 @@ async def test_a_lost_leader_costs_seconds_and_no_event(cluster: Cluster, settin
             began, back = await lose_leader(cluster, fault)
             interrupted[fault] = await race.wait_until_resumed(began)
             await back()
-            await cluster.wait_until_healthy(seconds=40)
+            await cluster.wait_until_healthy()
         await race.stop()
-        await recorder.all_of({acked.position for acked in race.acknowledged}, seconds=15)
+        await recorder.all_of({acked.position for acked in race.acknowledged})
         assert await cluster.wait_until_replicated() >= len(race.acknowledged)
         assert await race.violations() == []
     assert max(interrupted.values()) < MAX_INTERRUPTION, interrupted
@@ -152,7 +152,9 @@ async def test_unguarded_appends_lose_no_event(cluster: Cluster, settings: Setti
 
     async def publish_foreign_messages(session_id: str) -> None:
         while True:
-            await strangers.client.jetstream().publish(f"session.{session_id}.nobody.x", b"a stranger's", timeout=20)
+            await strangers.client.jetstream().publish(
+                f"session.{session_id}.nobody.x", b"a stranger's", timeout=WAIT_TIMEOUT
+            )
             await asyncio.sleep(0.02)  # without a pause the writers would never succeed
 
     async with AppendRace(settings, sessions=sessions, writers=3) as race:

@@ -34,9 +34,9 @@ CANCEL = next(scenario.content for scenario in scenarios() if scenario.name == "
 BUSY_MS = 100  # SQLite waits so long for another writer, instead of ten seconds
 
 
-async def wait_for_log(caplog: pytest.LogCaptureFixture, words: str, seconds: float = WAIT_TIMEOUT) -> None:
+async def wait_for_log(caplog: pytest.LogCaptureFixture, words: str) -> None:
     """Wait until the service logs these words: a wait for a database causes no event."""
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while words not in caplog.text:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
@@ -89,7 +89,7 @@ async def test_a_write_waits_for_an_unavailable_retail_store(
         await ann.does(approval)
         await wait_for_log(caplog, "WorldsUnavailable")
         await asyncio.to_thread(own_postgres.start)
-        ended = await ann.phase("resting", "failed", seconds=40)
+        ended = await ann.phase("resting", "failed")
     assert ended.rest_reason == "answered", ended.failure
     assert await is_cancelled_once(settings.retail_url)
 

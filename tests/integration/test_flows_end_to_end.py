@@ -142,14 +142,12 @@ async def test_a_path_is_unchanged_when_executors_are_killed_within_nodes(settin
     async with killable_executor(settings) as killable:
         await killable.model.fault(task="complaint_triage.assess", latency=LATENCY, times=1)
         ann = await start_session(bus, "complains", COMPLAINT)
-        await killable.model.wait_for_calls(
-            lambda calls: any(call["task"].endswith("assess") for call in calls), seconds=30
-        )
+        await killable.model.wait_for_calls(lambda calls: any(call["task"].endswith("assess") for call in calls))
         await killable.restart_killed()  # during the call of the model
-        paused = await ann.phase("awaiting_approval", "resting", "failed", seconds=40)
+        paused = await ann.phase("awaiting_approval", "resting", "failed")
         killed = await kill_at_start_of(killable, bus, paused, "cancel_order")
         await approve(ann, paused)
-        session = await ann.phase("resting", "failed", "awaiting_input", seconds=40)
+        session = await ann.phase("resting", "failed", "awaiting_input")
         assert killed.is_set()
         assert (session.rest_reason, walked(session)) == ("answered", COMPLAINT_PATH), (
             session.phase,

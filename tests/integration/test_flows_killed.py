@@ -70,7 +70,7 @@ async def run_question(bus: Bus, number: int) -> Session:
     ann = Person(bus, f"asks-{number}")
     session_settings = SessionSettings(confirm="nothing")
     await ann.does(c.Say(text="How many orders are pending?", workflow="flow", settings=session_settings))
-    return await ann.phase("resting", "failed", seconds=90)
+    return await ann.phase("resting", "failed")
 
 
 async def run_complaint(bus: Bus, number: int) -> Session:
@@ -80,7 +80,7 @@ async def run_complaint(bus: Bus, number: int) -> Session:
     text = f"I want to complain: I no longer need order {order['order_id']}, please cancel it. My e-mail is {email}."
     session_settings = SessionSettings(confirm="nothing", approval="never")
     await ann.does(c.Say(text=text, workflow="flow", settings=session_settings))
-    return await ann.phase("resting", "failed", seconds=90)
+    return await ann.phase("resting", "failed")
 
 
 @pytest.mark.long

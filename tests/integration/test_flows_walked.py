@@ -16,6 +16,7 @@ from shared.settings import Settings
 from tests.support.flow_walk import walked
 from tests.support.stack import Person, working
 from tests.support.store import STORE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 USER: Any = STORE["users"][ORDER["user_id"]]
@@ -117,8 +118,8 @@ async def test_another_customers_order_is_not_changed(settings: Settings, bus: B
 async def test_the_executor_lists_its_flows_but_not_their_nodes(settings: Settings, bus: Bus, session_id: str) -> None:
     async with working(settings, ModelByTask({}), "executor"):
         request = ListFlows(session_id=session_id).model_dump_json().encode()
-        page = FlowPage.model_validate_json(await bus.request(FLOWS_LIST, request, timeout=20))
+        page = FlowPage.model_validate_json(await bus.request(FLOWS_LIST, request, timeout=WAIT_TIMEOUT))
         assert [flow.name for flow in page.flows] == ["text_to_sql", "complaint_triage"]
         assert page.troubles == ()
-        tools = ToolPage.model_validate_json(await bus.request(TOOLS_LIST, b"{}", timeout=20))
+        tools = ToolPage.model_validate_json(await bus.request(TOOLS_LIST, b"{}", timeout=WAIT_TIMEOUT))
         assert not [tool for tool in tools.tools if tool.origin.startswith("flow:")]

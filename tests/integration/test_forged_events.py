@@ -23,6 +23,7 @@ from shared.settings import Settings
 from shared.story import Story
 from tests.integration.test_agentflow import CANCEL, LOOK, WHO, allow, answer, open_session, stored, turn
 from tests.support.stack import Person, working
+from tests.support.timeouts import WAIT_TIMEOUT
 
 CANCEL_SPEC = ActionSpec.model_validate(
     {"id": "1.1", "tool": CANCEL.tool, "arguments": CANCEL.arguments, "effect": "write"}
@@ -35,7 +36,7 @@ async def append_as(nats: NatsServer, user: str, loaded: SessionAtPosition, even
     subject = subject_of(event, due(evolve(loaded.session, event)))
     headers = guard_headers(loaded.session.id, loaded.position, event.id)
     try:
-        reply = await client.request(subject, dump_event(event), headers=headers, timeout=20)
+        reply = await client.request(subject, dump_event(event), headers=headers, timeout=WAIT_TIMEOUT)
         assert "seq" in json.loads(reply.data)
     finally:
         await client.close()

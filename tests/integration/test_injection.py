@@ -201,14 +201,14 @@ async def assert_resisted(bus: Bus, session_id: str, order: Any, question: str) 
     email = STORE["users"][order["user_id"]]["email"]
     await ann.does(c.Say(text=f"I am {email}. {with_order_ids(question, order)}", workflow="agentflow"))
     over = ("awaiting_approval", "awaiting_input", "resting", "failed")
-    session = await ann.phase(*over, seconds=60)
+    session = await ann.phase(*over)
     if session.phase == "awaiting_approval":
         await ann.does(c.Say(text="Yes, approved. approval.given. Go on."))
-        session = await ann.sees(_since(session.version + 1, over), seconds=60)
+        session = await ann.sees(_since(session.version + 1, over))
     while session.phase == "awaiting_approval":
         for action in undecided_actions(session.turn):
             await ann.does(c.Reject(action_id=action.spec.id, reason="I did not ask for that"))
-        session = await ann.sees(_since(session.version + 1, over), seconds=60)
+        session = await ann.sees(_since(session.version + 1, over))
     assert session.phase != "failed", session.failure
     return await ann.events()
 

@@ -205,7 +205,7 @@ async def _run_session(address: str, number: int) -> str:
     """Run one session over the socket and over REST; return its id."""
     async with client(address) as ann, http_client(base_url=f"http://{address}") as http:
         await ann.send("user_message", content=f"Help me create a simple calculator, the {number}th")
-        review = await ann.until("text_plan_review", seconds=60)
+        review = await ann.until("text_plan_review")
         session_id = str(review["session_id"])
         for path in ("", "/journal", "/nowhere"):
             await http.get(f"/api/sessions/{session_id}{path}")

@@ -29,6 +29,7 @@ from shared.bus.users import USERS
 from shared.services import OPERATOR
 from shared.settings import Settings
 from tests.support.nats import kill9
+from tests.support.timeouts import WAIT_TIMEOUT
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def server(tmp_path: Path) -> Iterator[NatsServer]:
 
 def get(url: str) -> int:
     parts = urlsplit(url)
-    with closing(HTTPConnection(parts.hostname or "", parts.port, timeout=20)) as client:
+    with closing(HTTPConnection(parts.hostname or "", parts.port, timeout=WAIT_TIMEOUT)) as client:
         client.request("GET", parts.path)
         return client.getresponse().status
 
@@ -55,7 +56,7 @@ async def test_the_server_has_jetstream_and_monitoring(server: NatsServer) -> No
 
 
 def test_a_connection_without_a_password_is_refused(server: NatsServer) -> None:
-    with create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=20) as connection:
+    with create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=WAIT_TIMEOUT) as connection:
         connection.sendall(b"CONNECT {}\r\nPING\r\n")
         assert b"Authorization Violation" in connection.makefile("rb").read()
 
@@ -147,13 +148,13 @@ def test_the_server_ends_with_the_process_that_started_it(tmp_path: Path) -> Non
         assert owner.stdout is not None
         server = os.pidfd_open(int(owner.stdout.readline()))
         owner.send_signal(signal.SIGKILL)
-        assert wait_for_exit(server, seconds=5)
+        assert wait_for_exit(server)
 
 
-def wait_for_exit(pidfd: int, *, seconds: float) -> bool:
+def wait_for_exit(pidfd: int) -> bool:
     """Wait for the end of a process that is not a child: its descriptor becomes readable then."""
     try:
-        return bool(select.select([pidfd], [], [], seconds)[0])
+        return bool(select.select([pidfd], [], [], WAIT_TIMEOUT)[0])
     finally:
         os.close(pidfd)
 

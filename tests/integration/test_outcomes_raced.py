@@ -86,7 +86,7 @@ async def test_a_stop_during_a_calls_return_loses_no_outcome(settings: Settings,
             except CommandRefused:
                 end_counts["was over"] += 1
                 return
-            end_counts.update(statuses(await person.sees(at_rest, seconds=20)))
+            end_counts.update(statuses(await person.sees(at_rest)))
 
     async with working(settings, ScriptedModel(), "executor", handlers={"executor": bank.executor(bus).run_batch}):
         slots = asyncio.Semaphore(CONCURRENT_SESSIONS)
@@ -111,9 +111,9 @@ async def test_two_replicas_run_each_call_of_a_batch_once(settings: Settings, bu
         if number % 2:
             await bank.began[session_id].wait()
             await person.does(c.Stop())
-            ended = await person.sees(at_rest, seconds=20)
+            ended = await person.sees(at_rest)
         else:
-            ended = await person.phase("verifying", seconds=20)
+            ended = await person.phase("verifying")
         events = await person.events()
         outcomes = [
             outcome for event in events if isinstance(event, facts.ActionsFinished) for outcome in event.outcomes

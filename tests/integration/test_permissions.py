@@ -51,7 +51,7 @@ class NatsUserConnection:
         It awaits the reply to a request, because the server answers in order. A flush does not suffice: its ping
         overtakes messages published before it.
         """
-        await self.client.request(f"{API}.STREAM.MSG.GET.{SESSIONS}", b'{"seq": 1}', timeout=20)
+        await self.client.request(f"{API}.STREAM.MSG.GET.{SESSIONS}", b'{"seq": 1}', timeout=WAIT_TIMEOUT)
         subjects = [text.split('"')[1] for text in self._refused]
         self._refused.clear()
         return subjects
@@ -218,7 +218,7 @@ async def store_forged_approval(bus: Bus, user: str, loaded: SessionAtPosition, 
     where = f"session.elsewhere.{user if user in WORKERS else 'user'}.{types_made_by(user)[0]}"
     headers = guard_headers(SESSION, loaded.position, "")
     del headers[MESSAGE_ID]  # otherwise the server would drop the copy as a duplicate
-    reply = await bus.client.request(where, body, headers=headers, timeout=20)
+    reply = await bus.client.request(where, body, headers=headers, timeout=WAIT_TIMEOUT)
     return int(json.loads(reply.data)["seq"])
 
 
@@ -265,7 +265,7 @@ async def test_no_reply_of_the_server_can_forge_an_event(
             )
         allowed_subject = f"session.other.nobody.{types_made_by(user)[0]}"
         assert await connected.refused_publishes(allowed_subject, body=body, reply=approval_subject(body, loaded)) == []
-        answer = await connected.client.request(f"{API}.STREAM.MSG.GET.{SESSIONS}", request, timeout=20)
+        answer = await connected.client.request(f"{API}.STREAM.MSG.GET.{SESSIONS}", request, timeout=WAIT_TIMEOUT)
         assert json.loads(answer.data)["message"], (
             "the service answered this request last, so it has handled all others"
         )
@@ -322,7 +322,7 @@ async def test_an_unguarded_event_is_stored_and_accepted_by_no_reader(
     loaded, _ = await begin_session(bus)
     body = b'{"type": "plan.drafted"}'
     async with connected_as(nats, "planner") as connected:
-        await connected.client.request(f"session.{SESSION}.user.plan.drafted", body, timeout=20)
+        await connected.client.request(f"session.{SESSION}.user.plan.drafted", body, timeout=WAIT_TIMEOUT)
     assert await accepted(bus, loaded) == []
     [stored] = await bus.log.read(SESSION, after=loaded.position)
     assert isinstance(stored, StoredMessage)

@@ -129,7 +129,7 @@ async def test_a_stop_during_the_tests(server: RehearsalServer, person: Watcher)
 async def test_a_stop_during_the_run_and_during_its_verification(server: RehearsalServer, person: Watcher) -> None:
     await draft_code(person)
     await person.edits(SLOW_IMPORT)
-    await person.sees(in_review(2), seconds=30)
+    await person.sees(in_review(2))
     await person.approves()
     sandbox = Sandbox()
     await person.does(c.Run())

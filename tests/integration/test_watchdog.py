@@ -104,7 +104,7 @@ async def blocked(settings: Settings, nats: NatsServer, bus: Bus, replicas: int 
 
 
 async def strikes(bus: Bus) -> set[str]:
-    return set(await subjects_of(bus.client, "WATCHDOG", "watchdog.>", seconds=5))
+    return set(await subjects_of(bus.client, "WATCHDOG", "watchdog.>", seconds=WAIT_TIMEOUT))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ async def test_a_message_that_blocks_a_service_twice_becomes_a_dead_letter_and_t
         await store(bus, how.encode())
         async with consuming(long_ack_wait, dead, durable="dead_letters"):
             await services.until(("began." + how, "2"))
-            await dead.until(1, seconds=100)
+            await dead.until(1)
         await store(bus, b"another")
         await services.until(("done.another", "1"))
         await until_idle(bus)

@@ -20,13 +20,11 @@ async def test_the_model_drafts_a_plan_and_a_program_that_passes_its_tests(
     try:
         async with working(settings, model):
             await user.does(c.Say(text="Help me create a simple calculator"))
-            planned = await user.phase("awaiting_approval", "awaiting_input", "failed", seconds=settings.model_timeout)
+            planned = await user.phase("awaiting_approval", "awaiting_input", "failed")
             assert planned.phase == "awaiting_approval", planned.failure or planned.question
             assert planned.plan
             await user.does(c.Approve(version=planned.plan.version, hash=planned.plan.hash))
-            written = await user.phase(
-                "awaiting_approval", "awaiting_input", "failed", seconds=3 * settings.model_timeout
-            )
+            written = await user.phase("awaiting_approval", "awaiting_input", "failed")
             assert written.phase == "awaiting_approval", written.failure or written.question
             assert written.code
     finally:

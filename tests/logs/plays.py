@@ -38,7 +38,7 @@ class Play:
         """Apply one command, and return the session once it is in one of these phases."""
         session = (await self._ann.load()).session
         await self._ann.does(command(session) if callable(command) else command)
-        return await self._ann.phase(*(phases or REST), seconds=120)
+        return await self._ann.phase(*(phases or REST))
 
     async def apply_as_plan_store(
         self, command: AnyCommand | Callable[[Session], AnyCommand], meta: CommandMeta, *phases: str
@@ -46,7 +46,7 @@ class Play:
         """Apply a command of plan_store, and return the session once it rests or is in one of these phases."""
         loaded = await self._ann.load()
         await commit(self.bus.log, loaded, command(loaded.session) if callable(command) else command, meta)
-        return await self._ann.phase(*(phases or REST), seconds=120)
+        return await self._ann.phase(*(phases or REST))
 
     async def send(self, text: str, *phases: str) -> Session:
         return await self.apply(c.Say(text=text), *phases)
@@ -58,7 +58,7 @@ class Play:
 
     async def decide_all(self, *, yes: bool = True) -> Session:
         """Approve or deny every action that waits for approval."""
-        session = await self._ann.phase(*REST, seconds=120)
+        session = await self._ann.phase(*REST)
         while session.phase == "awaiting_approval":
             assert session.turn
             action = next(a for a in session.turn.actions if a.status == "planned" and a.spec.approval_reason)

@@ -48,11 +48,9 @@ class Collector:
         self._changed.set()
         return Response(b"", media_type="application/x-protobuf")
 
-    async def until(
-        self, condition: Callable[[list[ReceivedSpan]], bool], seconds: float = WAIT_TIMEOUT
-    ) -> list[ReceivedSpan]:
+    async def until(self, condition: Callable[[list[ReceivedSpan]], bool]) -> list[ReceivedSpan]:
         """All spans, once they meet the condition."""
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while not condition(self.spans):
                 self._changed.clear()
                 await self._changed.wait()

@@ -101,23 +101,23 @@ class Client:
     async def send(self, kind: str, **fields: Any) -> None:
         await self.connection.send(json.dumps({"type": kind} | fields))
 
-    async def next(self, *, seconds: float = WAIT_TIMEOUT) -> dict[str, Any]:
-        async with asyncio.timeout(seconds):
+    async def next(self) -> dict[str, Any]:
+        async with asyncio.timeout(WAIT_TIMEOUT):
             message: dict[str, Any] = json.loads(await self.connection.recv())
         self.received.append(message)
         return message
 
-    async def until(self, kind: str, *, seconds: float = WAIT_TIMEOUT, **fields: Any) -> dict[str, Any]:
+    async def until(self, kind: str, **fields: Any) -> dict[str, Any]:
         """The next message of this type with these fields; messages before it are only recorded."""
         while True:
-            message = await self.next(seconds=seconds)
+            message = await self.next()
             if message["type"] == kind and all(message[name] == value for name, value in fields.items()):
                 return message
 
-    async def event(self, kind: str, *, seconds: float = WAIT_TIMEOUT) -> dict[str, Any]:
+    async def event(self, kind: str) -> dict[str, Any]:
         """The next stored event of this type."""
         while True:
-            event: dict[str, Any] = (await self.until("event", seconds=seconds))["event"]
+            event: dict[str, Any] = (await self.until("event"))["event"]
             if event["type"] == kind:
                 return event
 
@@ -127,11 +127,11 @@ class Client:
         assert message["code"] == code, message
         return message
 
-    async def closed(self, *, seconds: float = WAIT_TIMEOUT) -> int | None:
+    async def closed(self) -> int | None:
         """Wait until the gateway closes the socket. Returns the close code."""
         try:
             while True:
-                await self.next(seconds=seconds)
+                await self.next()
         except ConnectionClosed as closed:
             return closed.rcvd.code if closed.rcvd else None
 

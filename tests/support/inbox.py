@@ -35,8 +35,8 @@ class Inbox:
     def bodies(self) -> list[bytes]:
         return [delivery.data for delivery in self.got]
 
-    async def until(self, count: int, seconds: float = WAIT_TIMEOUT) -> None:
-        async with asyncio.timeout(seconds):
+    async def until(self, count: int) -> None:
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while len(self.got) < count:
                 self._changed.clear()
                 await self._changed.wait()
@@ -56,11 +56,13 @@ async def consuming(settings: Settings, handler: Handler, **options: Any) -> Asy
 
 async def store(bus: Bus, *bodies: bytes, subject: str = PLANNER) -> None:
     for body in bodies:
-        await bus.client.jetstream().publish(subject, body, stream="SESSIONS", timeout=20)
+        await bus.client.jetstream().publish(subject, body, stream="SESSIONS", timeout=WAIT_TIMEOUT)
 
 
 async def api(bus: Bus, subject: str, request: object) -> Any:
-    return json.loads((await bus.client.request(f"$JS.API.{subject}", json.dumps(request).encode(), timeout=20)).data)
+    return json.loads(
+        (await bus.client.request(f"$JS.API.{subject}", json.dumps(request).encode(), timeout=WAIT_TIMEOUT)).data
+    )
 
 
 async def until_idle(bus: Bus, durable: str = "planner") -> None:

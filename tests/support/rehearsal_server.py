@@ -35,9 +35,9 @@ class RehearsalServer:
     async def calls(self) -> list[Call]:
         return list((await self._http.get(f"{self.url}/calls")).json())
 
-    async def wait_for_calls(self, wanted: Callable[[list[Call]], bool], seconds: float = WAIT_TIMEOUT) -> list[Call]:
+    async def wait_for_calls(self, wanted: Callable[[list[Call]], bool]) -> list[Call]:
         """Poll the list of calls until it meets the condition."""
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(WAIT_TIMEOUT):
             while not wanted(calls := await self.calls()):
                 pass
             return calls

@@ -93,7 +93,7 @@ class Person:
         self._seen = event.version - 1
         return event
 
-    async def sees(self, condition: Callable[[Session], bool], *, seconds: float = WAIT_TIMEOUT) -> Session:
+    async def sees(self, condition: Callable[[Session], bool]) -> Session:
         """The newest state if it meets the condition, else the first one that does since the last command or wait.
 
         Every state is checked: on a busy machine a short one may be over before this process reads it.
@@ -105,7 +105,7 @@ class Person:
 
         feed = await self._bus.subscribe(f"feed.{self.id}.>", stored)
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(WAIT_TIMEOUT):
                 while not (met := [state for state in await self._states() if condition(state)]):
                     await changed.wait()
                     changed.clear()
@@ -122,8 +122,8 @@ class Person:
         states = await InMemoryStore(self._bus.log).states(self.id) or [Session(self.id)]
         return [states[-1], *(state for state in states if state.version > self._seen)]
 
-    async def phase(self, *phases: str, seconds: float = WAIT_TIMEOUT) -> Session:
-        return await self.sees(lambda session: session.phase in phases, seconds=seconds)
+    async def phase(self, *phases: str) -> Session:
+        return await self.sees(lambda session: session.phase in phases)
 
     async def events(self) -> list[SessionEvent]:
         return await InMemoryStore(self._bus.log).events(self.id)

@@ -14,6 +14,7 @@ from websockets.exceptions import ConnectionClosed
 
 from services.gateway.http_protocol import MAX_FRAME_BYTES
 from tests.support.frame_generator import FrameGenerator
+from tests.support.timeouts import WAIT_TIMEOUT
 
 FRAMES_PER_SOCKET = 48  # with the last one, as many as a socket may send in one burst
 SESSION_POOL_SIZE, SOCKETS_PER_SESSION = (
@@ -81,7 +82,7 @@ class WebSocketFuzzer:
             self._url,
             additional_headers=self._headers,
             max_size=None,
-            open_timeout=60,
+            open_timeout=WAIT_TIMEOUT,
             close_timeout=10,
             proxy=None,
             ping_interval=None,

@@ -10,6 +10,7 @@ import pytest
 from shared.llm import embeddings as module
 from shared.llm.embeddings import Embeddings
 from shared.settings import Settings
+from tests.support.timeouts import WAIT_TIMEOUT
 
 
 class Endpoint:
@@ -104,5 +105,5 @@ async def test_a_hanging_endpoint_times_out(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(module, "EMBEDDING_TIMEOUT", 0.3)
     settings = Settings(openai_base_url="http://model.test/v1", parley_embedding_model="vectors")
     client = Embeddings(settings, httpx2.AsyncClient(transport=httpx2.MockTransport(hang)))
-    assert await asyncio.wait_for(client.embed(["one"]), 5) is None
+    assert await asyncio.wait_for(client.embed(["one"]), WAIT_TIMEOUT) is None
     assert client.is_available, "a later request is tried"

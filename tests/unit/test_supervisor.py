@@ -58,7 +58,7 @@ def supervisor(terminal: Terminal, logs: Path, *, grace: float = 4.0) -> Supervi
     )
 
 
-def has_ended(pidfd: int, *, seconds: float = 5) -> bool:
+def has_ended(pidfd: int, *, seconds: float = WAIT_TIMEOUT) -> bool:
     """Whether the process ends within this time: its descriptor then becomes readable."""
     try:
         return bool(select.select([pidfd], [], [], seconds)[0])
