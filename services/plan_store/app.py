@@ -118,6 +118,7 @@ class PlanStore(Application):
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()  # the traceback of a cancelled query keeps its connection to SQLite open
 
 
 def main() -> None:

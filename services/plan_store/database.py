@@ -187,7 +187,7 @@ def _prepare_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
     try:
         for pragma in (f"busy_timeout={BUSY_MS}", "journal_mode=WAL", "foreign_keys=ON"):
             cursor.execute(f"PRAGMA {pragma}")
-    except Exception:
+    except BaseException:  # a cancelled task's, too
         connection.close()  # the pool does not have it yet
         raise
     cursor.close()

@@ -1,6 +1,7 @@
 """plan_store's database is damaged, empty or gone: it is said what to do, and the log brings the rows back."""
 
 import asyncio
+import gc
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable
@@ -74,6 +75,20 @@ async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
         await service.stop()
 
 
+def is_open(file: Path) -> bool:
+    return any(link.is_symlink() and link.readlink() == file for link in Path("/proc/self/fd").iterdir())
+
+
+async def until_closed(file: Path) -> None:
+    """Wait until this process has closed the file, as the end of plan_store's own process would at once.
+
+    SQLite closes the connection of a cancelled query when Python frees the query's cursor.
+    """
+    while is_open(file):
+        gc.collect()
+        await asyncio.sleep(0.01)
+
+
 @pytest.fixture
 async def file(settings: Settings, bus: Bus) -> Path:
     """The database of a Parley that has stopped, with the sessions `a`, `b` and `c`."""
@@ -82,6 +97,7 @@ async def file(settings: Settings, bus: Bus) -> Path:
     async with plan_store(settings):
         await until_idle(bus, "plan_store")
     path = settings.parley_home / "parley.db"
+    await until_closed(path)
     with closing(sqlite3.connect(path)) as database:
         database.execute("pragma wal_checkpoint(truncate)")
     return path
