@@ -53,7 +53,7 @@ RACING = {
         *("polling_plan", "sandbox_limits", "steering_plan", "stop", "storage_stops", "templates", "trouble", "up"),
         *("waiting_plan", "watchdog", "worker"),
     ),
-    "e2e": ("fairness", "page_failures", "page_resilience"),
+    "e2e": ("page_failures", "page_resilience"),
     "unit": ("bus_pull", "executor", "outcomes_recorded", "supervisor", "worker_cancellation"),
 }
 

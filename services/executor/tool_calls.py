@@ -38,12 +38,15 @@ async def run_within_deadline(tool: RegisteredTool, run: Callable[[], Awaitable[
     """The result of the call. A failed write is `unknown`; a keyed write that times out is called once more."""
     for last in (False, True):
         try:
-            async with asyncio.timeout(tool.timeout):
+            async with asyncio.timeout(tool.timeout) as deadline:
                 # In a task of its own, so that a tool that cancels its task does not cancel the executor's.
                 return await asyncio.create_task(_call(tool, run))
-        except TimeoutError:
-            if last or not tool.spec.keyed:
-                break  # repeating a keyed write returns its stored outcome
+        except TimeoutError as error:
+            if not last and tool.spec.keyed:
+                continue  # repeating a keyed write returns its stored outcome
+            if not deadline.expired():
+                return _failed(tool, error)  # the tool's own
+            break
         except BudgetExceeded:
             metrics.BUDGET_EXCEEDED.labels("executor").inc()
             return ToolResult(ok=False, error=wording.OUT_OF_BUDGET, unknown=tool.spec.effect != "read", cause="budget")

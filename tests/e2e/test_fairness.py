@@ -154,6 +154,7 @@ async def start_plan(http: httpx2.AsyncClient, tool: str, **arguments: str) -> s
     return str(plan["task_id"])
 
 
+@pytest.mark.races
 async def test_a_call_is_made_while_another_users_slow_calls_run(tmp_path: Path) -> None:
     (tmp_path / "packs").mkdir()
     (tmp_path / "packs" / "slow.py").write_text(SLOW_TOOL)

@@ -118,13 +118,22 @@ async def test_a_cancelled_inner_task_fails_the_call_and_a_stop_still_ends_it() 
 
     tool = RegisteredTool(spec, lambda _: cancelled_inside())
     assert not (await run_within_deadline(tool, cancelled_inside)).ok
-    assert not (await run_within_deadline(tool._replace(timeout=0.01), long)).ok
+    late = await run_within_deadline(tool._replace(timeout=0.01), long)
+    assert (late.ok, late.error) == (False, "odd did not answer within 0.01 seconds.")
     task = asyncio.create_task(run_within_deadline(tool, long))
     begun.clear()
     await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def test_a_timeout_of_the_tools_own_is_told_in_its_words() -> None:
+    async def refused() -> ToolResult:
+        raise TimeoutError("The printer is asleep.")
+
+    failed = await outcome(refused, "write")
+    assert (failed.error, failed.unknown, failed.cause) == ("TimeoutError: The printer is asleep.", True, None)
 
 
 class Measured(BaseModel):
