@@ -35,22 +35,12 @@ SHARING_A_PARLEY = tuple(
     )
 )
 
-# The tests of these files wait, kill or race: `-m races` runs them alone, as often as it takes to trust them.
+# The tests of these files wait, kill or race, as do single tests with the marker: `-m races` runs them alone.
 RACING = {
     "contract": ("log", "plan_store_scheduler"),
     "integration": (
-        *(
-            "at_most_once",
-            "bus",
-            "bus_answer",
-            "bus_flush",
-            "damaged_database",
-            "files_plan",
-            "flows_killed",
-            "gateway_nats",
-        ),
-        *("late_answers", "mcp_servers", "nats_server", "outcomes_raced", "plan_execute", "plan_plugins", "plan_store"),
-        *("polling_plan", "sandbox_limits", "steering_plan", "stop", "storage_stops", "templates", "trouble", "up"),
+        *("at_most_once", "bus", "bus_answer", "bus_flush", "damaged_database", "flows_killed", "late_answers"),
+        *("outcomes_raced", "plan_execute", "polling_plan", "steering_plan", "stop", "storage_stops", "trouble"),
         *("waiting_plan", "watchdog", "worker"),
     ),
     "e2e": ("page_failures", "page_resilience"),

@@ -17,6 +17,7 @@ from tests.e2e.store_user import DELIVERED, ESCALATED, PENDING, TWO_ORDERS, Cust
 from tests.support.http_client import http_client
 from tests.support.parley import InProcess, in_process
 from tests.support.store import STORE
+from tests.support.timeouts import WAIT_TIMEOUT
 
 WHY = "The request was handed over to a person."
 
@@ -108,7 +109,7 @@ async def test_an_unfinished_plan_is_resumed_from_the_inbox(ada: Customer) -> No
     await inbox_tab.wait_until_gone("inbox-panel")
     assert inbox_tab.session_id == session_id
     async with http_client(base_url=ada.parley.url) as http:
-        plan = (await http.get(f"/api/execution-plans/{session_id}", params={"timeout": 30})).json()
+        plan = (await http.get(f"/api/execution-plans/{session_id}", params={"timeout": WAIT_TIMEOUT})).json()
     assert (plan["status"], plan["steps"][0]["attempt"]) == ("failed", 2)
     await inbox_tab.wait_for("failure")
 

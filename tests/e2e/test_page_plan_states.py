@@ -8,6 +8,7 @@ from playwright.async_api import expect
 
 from tests.e2e.browser import NARROW, Person, Tab
 from tests.e2e.store_user import PENDING, USER
+from tests.support.timeouts import WAIT_TIMEOUT
 
 FIND = {
     "id": "s1",
@@ -39,7 +40,7 @@ def step(id_: str, tool: str, text: str, after: tuple[str, ...] = (), /, **argum
 
 async def open_stored_plan(tab: Tab, goal: str, *steps: dict[str, Any]) -> None:
     """Opens a session with this plan in review and its own copy of the store."""
-    body = {"description": goal, "steps": [FIND, *steps], "settings": {"world": "own"}, "timeout": 20}
+    body = {"description": goal, "steps": [FIND, *steps], "settings": {"world": "own"}, "timeout": WAIT_TIMEOUT}
     status, plan = await tab.page.evaluate(STORE_PLAN, body)
     assert status == 201, plan
     await tab.page.goto(urljoin(tab.page.url, f"/s/{plan['session_id']}"))

@@ -12,6 +12,7 @@ from tests.e2e.parley_process import RunningParley
 from tests.e2e.store_user import PENDING, USER
 from tests.support.http_client import http_client
 from tests.support.http_server import HttpServer, Received, response
+from tests.support.timeouts import WAIT_TIMEOUT
 
 FIND, FAILING, DEPENDENT, LAST = "Find the customer", "Look up an order", "Look it up again", "Find them again"
 EMAIL = {"email": USER["email"]}
@@ -36,7 +37,9 @@ async def tab_with_failed_step(browser: Browser, running: RunningParley, **optio
         Person(browser, running.url, **options) as person,
     ):
         stored = (await http.post("/store", json={"description": "Look it up", "steps": STEPS})).json()
-        approved = await http.post(f"/{stored['task_id']}/approve", json={"version": stored["version"], "timeout": 40})
+        approved = await http.post(
+            f"/{stored['task_id']}/approve", json={"version": stored["version"], "timeout": WAIT_TIMEOUT}
+        )
         assert approved.json()["status"] == "failed"
         tab = await person.tab(f"/s/{stored['session_id']}")
         await tab.wait_for("failure", "The plan is not finished")

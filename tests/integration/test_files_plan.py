@@ -116,6 +116,7 @@ async def test_writes_of_one_name_in_one_batch_run_in_order(settings: Settings, 
 
 
 @pytest.mark.parametrize("stored_part", ["C", "M"], ids=["chunk stored", "whole object stored"])
+@pytest.mark.races
 async def test_a_text_is_appended_once_even_if_the_executor_is_killed(
     settings: Settings, bus: Bus, session_id: str, stored_part: str
 ) -> None:

@@ -131,6 +131,7 @@ async def test_a_session_over_rest_from_creation_to_deletion(addresses: tuple[st
         assert (await http.get(f"/api/sessions/{fork}/plans")).json()["plans"][0]["goal"] == "A calculator"
 
 
+@pytest.mark.races
 async def test_racing_clients_produce_one_history_and_clear_refusals(addresses: tuple[str, str], bus: Bus) -> None:
     """Clients at two gateways approve, edit, stop and retry one session: one history, and a reason for each refusal."""
     session_id = uuid4().hex
@@ -194,6 +195,7 @@ async def test_every_stop_of_a_session_is_stored(addresses: tuple[str, str], bus
             await her.until("stopped")
 
 
+@pytest.mark.races
 async def test_the_gateway_recovers_when_nats_restarts(addresses: tuple[str, str], bus: Bus, nats: NatsServer) -> None:
     async with client(addresses[0]) as her:
         await her.send("user_message", content="A calculator")
@@ -213,6 +215,7 @@ async def test_the_gateway_recovers_when_nats_restarts(addresses: tuple[str, str
         await her.until("text_plan_review")
 
 
+@pytest.mark.races
 async def test_the_gateway_can_start_before_nats_and_plan_store(tmp_path: Path) -> None:
     settings = Settings(nats_url="nats://127.0.0.1:9", parley_home=tmp_path, parley_auth="none")
     bus = Bus(settings, "gateway")

@@ -33,6 +33,7 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient
 from tests.support.flow_services import Services, answer_flows
 from tests.support.gateway import serving
+from tests.support.timeouts import WAIT_TIMEOUT
 
 ENDPOINTS = (
     "/api/planning/flows",
@@ -82,14 +83,14 @@ def _fuzz_operation(operation: Any, mode: GenerationMode, url: str, counts: Coun
     )
     @given(case=operation.as_strategy(generation_mode=mode))
     def send_case(case: schemathesis.Case[Any]) -> None:
-        answer = case.call(base_url=url, timeout=20)
+        answer = case.call(base_url=url, timeout=WAIT_TIMEOUT)
         too_large = answer.status_code == 413  # too large a body: negative_data_rejection does not know 413
         checks = [*CHECKS, negative_data_rejection] if negative and not too_large else CHECKS
         case.validate_response(answer, checks=checks)
         counts[operation.path, answer.status_code] += 1
         if answer.status_code != 200 and not negative and isinstance(case.body, dict):
             case.body = _without_schema_gaps(case.body)
-            answer = case.call_and_validate(base_url=url, checks=CHECKS, timeout=20)
+            answer = case.call_and_validate(base_url=url, checks=CHECKS, timeout=WAIT_TIMEOUT)
             counts[operation.path, answer.status_code] += 1
 
     with suppress(Unsatisfiable) if negative else nullcontext():  # without parameters there is no invalid data

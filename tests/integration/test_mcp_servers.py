@@ -203,6 +203,7 @@ async def test_a_child_process_does_not_get_parleys_secrets(shop: Shop) -> None:
 # --- slow, hanging and dying servers
 
 
+@pytest.mark.races
 async def test_a_hanging_call_times_out_without_blocking_others(shop: Shop) -> None:
     trial = shop.trial
     hanging = asyncio.create_task(trial.call("note_and_hang", text="hanging", timeout=1))
@@ -222,6 +223,7 @@ async def test_the_servers_timeout_limits_the_calls_timeout(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("kind", ["stdio", "stdio, old protocol"])
+@pytest.mark.races
 async def test_a_server_process_that_dies_in_a_call_is_restarted(tmp_path: Path, kind: str) -> None:
     async with using(child(tmp_path, *(["--old"] if "old" in kind else []))) as trial:
         await trial.ready()
@@ -239,6 +241,7 @@ async def test_a_server_process_that_dies_in_a_call_is_restarted(tmp_path: Path,
 
 
 @pytest.mark.parametrize("old", [(), ("--old",)], ids=["http", "http, old protocol"])
+@pytest.mark.races
 async def test_the_client_reconnects_to_an_http_server_that_was_restarted(tmp_path: Path, old: tuple[str, ...]) -> None:
     """The server restarts after it died in a call, then between two calls. Calls fail until the client reconnects."""
     port = free_port()
@@ -263,6 +266,7 @@ async def test_the_client_reconnects_to_an_http_server_that_was_restarted(tmp_pa
 
 
 @of_kind("http")
+@pytest.mark.races
 async def test_a_slow_start_does_not_delay_other_servers(shop: Shop, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
@@ -308,6 +312,7 @@ async def test_stderr_is_logged_up_to_a_limit(tmp_path: Path) -> None:
     assert dropped["lines"] == 500 - transport.LINES
 
 
+@pytest.mark.races
 async def test_stop_ends_all_child_processes_also_one_that_is_still_starting(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
@@ -320,6 +325,7 @@ async def test_stop_ends_all_child_processes_also_one_that_is_still_starting(tmp
         await wait_until_gone(pid)
 
 
+@pytest.mark.races
 async def test_children_end_with_an_executor_that_is_killed(tmp_path: Path) -> None:
     """The client runs under uvloop, as in the executor."""
     program = """if True:

@@ -61,6 +61,7 @@ def test_a_connection_without_a_password_is_refused(server: NatsServer) -> None:
         assert b"Authorization Violation" in connection.makefile("rb").read()
 
 
+@pytest.mark.races
 async def test_acknowledged_messages_survive_a_kill_and_the_url_stays(server: NatsServer) -> None:
     url, first = server.url, server.pid
     client = await nats.connect(url)
@@ -124,6 +125,7 @@ def test_two_homes_have_separate_servers(server: NatsServer, tmp_path: Path) -> 
         assert urlsplit(other.url).password != urlsplit(server.url).password
 
 
+@pytest.mark.races
 def test_the_port_used_last_is_used_again_unless_it_is_taken(tmp_path: Path) -> None:
     def port_of_a_new_process() -> int:
         program = "import sys, pathlib, cli.nats_server as n; print(n.prepare(pathlib.Path(sys.argv[1])).port)"
@@ -136,6 +138,7 @@ def test_the_port_used_last_is_used_again_unless_it_is_taken(tmp_path: Path) -> 
         assert port_of_a_new_process() != first
 
 
+@pytest.mark.races
 def test_the_server_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     program = textwrap.dedent(f"""
         import signal

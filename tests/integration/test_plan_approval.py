@@ -14,6 +14,7 @@ from shared.bus import Bus
 from shared.settings import Settings
 from tests.integration.test_execution_plan import BY_REFERENCE, CANCEL, LOOK, ORDER, WHO, order_status, plan
 from tests.integration.test_execution_plans_rest import STEPS, serving_plans
+from tests.support.timeouts import WAIT_TIMEOUT
 
 CALL = {
     "id": "s2",
@@ -40,7 +41,7 @@ async def test_without_plan_approval_the_plan_runs_and_each_write_asks(settings:
         (waiting,) = await _waiting(session)
         assert waiting["arguments"]["order_id"] == ORDER["order_id"]
         await session.send(type="approval", approved=True, action_id=waiting["action_id"], hash=waiting["hash"])
-        done = await rest.get(f"/{started['task_id']}", params={"timeout": 60})
+        done = await rest.get(f"/{started['task_id']}", params={"timeout": WAIT_TIMEOUT})
         assert (done["status"], done["user_approved"]) == ("completed", False)
         assert await order_status(settings) == "cancelled"
         data = json.loads(await session.export("json"))

@@ -10,6 +10,7 @@ from shared.store import PlanStoreClient
 from tests.integration.test_execution_plan import LOOK, WHO, WRONG, plan
 from tests.integration.test_execution_plans_rest import STEPS, PlanRestClient, serving_plans
 from tests.support.stack import working
+from tests.support.timeouts import WAIT_TIMEOUT
 
 FAILS = [{"id": "s1", "text": "Find nobody", "tool": "find_user_id_by_email", "arguments": {"email": "no@example.com"}}]
 
@@ -102,8 +103,8 @@ async def test_a_plan_that_is_paused_is_not_working(settings: Settings, bus: Bus
             waiting = asyncio.create_task(plans.wait(plan_))
             await session.send(type="pause")
             assert not (await waiting).working
-            assert not (await plans.get(plan_.task_id, wait=20)).working
-            await rest.get(f"/{plan_.task_id}", params={"timeout": 20})
+            assert not (await plans.get(plan_.task_id, wait=WAIT_TIMEOUT)).working
+            await rest.get(f"/{plan_.task_id}", params={"timeout": WAIT_TIMEOUT})
             assert rest.status == 200
             await session.send(type="unpause")
             assert (await plans.get(plan_.task_id)).working

@@ -145,6 +145,7 @@ async def test_the_executor_that_the_settings_name_first_runs_the_step(
         ("missing", "no installed package has “missing”", False),
     ],
 )
+@pytest.mark.races
 async def test_a_step_executors_faults_are_reported_and_its_step_is_not_repeated(
     settings: Settings, bus: Bus, session_id: str, name: str, message: str, uncertain: bool
 ) -> None:
@@ -160,6 +161,7 @@ async def test_a_step_executors_faults_are_reported_and_its_step_is_not_repeated
         assert await order_status(settings) == "pending"
 
 
+@pytest.mark.races
 async def test_a_step_that_an_executor_began_when_its_process_was_killed_is_not_run_again(
     settings: Settings, bus: Bus, session_id: str, tmp_path: Path
 ) -> None:

@@ -148,6 +148,7 @@ async def test_garbage_on_the_stream_is_quarantined_and_later_events_are_project
     assert {parked["position"] for parked in page["parked"]} == {1, 3, 5}
 
 
+@pytest.mark.races
 async def test_an_approval_expires_by_the_brokers_timer(service: PlanStore, bus: Bus, session_id: str) -> None:
     async with next_message(bus, f"{session_id}.*.approval.expired") as expired:
         settings = SessionSettings(approval_timeout=1)
@@ -156,6 +157,7 @@ async def test_an_approval_expires_by_the_brokers_timer(service: PlanStore, bus:
     assert (event["actor"], event["requested_version"]) == ("keeper", 2)
 
 
+@pytest.mark.races
 async def test_a_session_whose_worker_gives_up_fails_and_can_be_retried(
     service: PlanStore, store: PlanStoreClient, settings: Settings, bus: Bus, session_id: str
 ) -> None:
@@ -179,6 +181,7 @@ async def test_a_session_whose_worker_gives_up_fails_and_can_be_retried(
     assert retried.session.phase == "planning"
 
 
+@pytest.mark.races
 async def test_the_sweep_fails_lost_work(settings: Settings, bus: Bus, session_id: str) -> None:
     """The planner works on another session meanwhile; that work is not lost."""
 
@@ -209,6 +212,7 @@ async def test_the_sweep_fails_lost_work(settings: Settings, bus: Bus, session_i
 # --- outages and restarts
 
 
+@pytest.mark.races
 async def test_plan_store_continues_after_an_outage_of_nats(
     service: PlanStore, store: PlanStoreClient, bus: Bus, nats: NatsServer, session_id: str
 ) -> None:
@@ -221,6 +225,7 @@ async def test_plan_store_continues_after_an_outage_of_nats(
     assert await eventually(lambda: store.load(session_id, at_least=second.position)) == second
 
 
+@pytest.mark.races
 async def test_plan_store_continues_after_outages_of_postgresql_at_the_start_and_later(
     own_postgres: "PostgresServer", settings: Settings, store: PlanStoreClient, bus: Bus, session_id: str
 ) -> None:
@@ -277,6 +282,7 @@ async def wait_until_ready(child: asyncio.subprocess.Process) -> None:
     raise AssertionError("it ended before it was ready")
 
 
+@pytest.mark.races
 async def test_after_a_kill_and_restart_the_rows_match_the_log(
     settings: Settings, store: PlanStoreClient, bus: Bus, tmp_path: Path
 ) -> None:
@@ -312,6 +318,7 @@ async def test_after_a_kill_and_restart_the_rows_match_the_log(
         assert await asyncio.wait_for(second.wait(), WAIT_TIMEOUT) == 0
 
 
+@pytest.mark.races
 async def test_plan_store_can_be_stopped_while_it_waits_for_its_database(settings: Settings) -> None:
     unreachable = settings.model_copy(update={"database_url": "postgresql://parley@127.0.0.1:9/none"})
     async with process(unreachable) as child:

@@ -40,6 +40,7 @@ SLOW = {
 
 
 @pytest.mark.parametrize("name", SLOW)
+@pytest.mark.races
 async def test_a_program_over_its_wall_time_is_stopped(scratch_root: Path, name: str) -> None:
     outcome = await program(SLOW[name], wall=0.4)
     assert (outcome.ended, outcome.exit_code, outcome.stdout) == ("timeout", None, "begun\n")
@@ -53,6 +54,7 @@ async def test_a_program_over_its_cpu_time_is_stopped(scratch_root: Path, name: 
     assert outcome.duration < 50
 
 
+@pytest.mark.races
 async def test_the_wall_time_begins_with_the_programs_first_line(scratch_root: Path) -> None:
     async def run_timed(**limits: float) -> tuple[RunResult, float]:
         began = monotonic()
@@ -158,6 +160,7 @@ async def started_pid(scratch_root: Path) -> int:
     return int((await until(lambda: next(scratch_root.glob("*/ready"), None))).read_text())
 
 
+@pytest.mark.races
 async def test_cancelling_ends_the_program_at_once(scratch_root: Path) -> None:
     task = asyncio.create_task(run({"program.py": WAITS}))
     pid = await started_pid(scratch_root)
@@ -170,6 +173,7 @@ async def test_cancelling_ends_the_program_at_once(scratch_root: Path) -> None:
 
 
 @pytest.mark.parametrize("milliseconds", range(0, 48, 4))
+@pytest.mark.races
 async def test_nothing_remains_after_a_cancel_at_any_moment(scratch_root: Path, milliseconds: int) -> None:
     task = asyncio.create_task(run({"program.py": WAITS}))
     asyncio.get_running_loop().call_later(milliseconds / 1000, task.cancel)
@@ -184,6 +188,7 @@ async def test_eight_programs_run_side_by_side(scratch_root: Path) -> None:
     assert [(outcome.stdout, outcome.exit_code) for outcome in outcomes] == [(f"{number}\n", 0) for number in range(8)]
 
 
+@pytest.mark.races
 async def test_a_slow_program_does_not_hold_up_the_others(scratch_root: Path) -> None:
     slow = asyncio.create_task(program("while True: pass", wall=30, cpu=30))
     assert (await program("print('quick')")).stdout == "quick\n"
@@ -204,6 +209,7 @@ def supervised() -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
             process.kill()
 
 
+@pytest.mark.races
 async def test_the_program_dies_with_its_supervisor(supervised: tuple["subprocess.Popen[bytes]", Path]) -> None:
     supervisor, folder = supervised
     pid = await started_pid(folder)

@@ -31,6 +31,7 @@ from tests.integration.test_execution_plans_rest import serving_plans
 from tests.integration.test_plan_plugins import executors, open_session
 from tests.support.plan_plugins import install_plugins
 from tests.support.stack import Person
+from tests.support.timeouts import WAIT_TIMEOUT
 
 WORDS = WordsDraft(text="It looks your order up before it cancels it.")
 
@@ -134,7 +135,7 @@ async def test_a_question_over_rest_is_answered_and_the_plan_continues(settings:
         message = await rest.post(f"{task}/modify", feedback="Why do you look it up?", timeout=0)
         assert (message["status"], message["reply"]) == ("executing", "")
         release()
-        outcome = await rest.get(task, params={"timeout": 40})
+        outcome = await rest.get(task, params={"timeout": WAIT_TIMEOUT})
         assert (outcome["status"], outcome["reply"], outcome["number"]) == ("completed", WORDS.text, 1)
 
 
@@ -186,7 +187,7 @@ async def test_a_failed_step_is_skipped_with_an_output_that_the_user_gives(setti
         (action,) = (await session.snapshot()).approval_request.actions  # type: ignore[union-attr]
         assert action.arguments["order_id"] == ORDER["order_id"]  # the approval shows the value
         await session.send(type="approval", approved=True, action_id=action.action_id, hash=action.hash)
-        outcome = await parley.execution_plans.get(drafted["task_id"], wait=30)
+        outcome = await parley.execution_plans.wait(await parley.execution_plans.get(drafted["task_id"]))
         assert (outcome.status, await order_status(settings)) == ("completed", "cancelled")
         assert "You gave the output of “Look the order up” instead." in outcome.result
         assert "Look the order up: **not done**, you gave its output" in outcome.result
@@ -207,7 +208,7 @@ async def test_a_failed_step_is_skipped_together_with_the_steps_that_use_its_out
         result = await plans.get(drafted["task_id"])
         with pytest.raises(RequestRefused, match="is used by"):
             await plans.skip(result, "s2")
-        done = await plans.skip(result, "s2", with_dependents=True, wait=30)
+        done = await plans.skip(result, "s2", with_dependents=True, wait=None)
         assert (done.status, [step.status for step in done.steps]) == (
             "completed",
             ["finished", "skipped", "skipped", "finished"],
@@ -224,13 +225,13 @@ async def test_plan_versions_show_author_reason_and_changes(settings: Settings, 
         drafted = await rest.post(request="Cancel my order")
         task = f"/{drafted['task_id']}"
         assert (await rest.post(f"{task}/approve", version=drafted["version"]))["status"] == "failed"
-        second = await plans.modify(await plans.get(drafted["task_id"]), "It is another order", wait=30)
+        second = await plans.modify(await plans.get(drafted["task_id"]), "It is another order", wait=None)
         steps = [step.model_dump(mode="json") | {"text": step.description} for step in second.steps]
         swapped = [
             {"id": item["id"], "text": item["text"], "tool": item["tool"], "arguments": item["parameters"]}
             for item in (steps[1], steps[0])
         ]
-        third = await plans.modify(second, steps=swapped, wait=30)
+        third = await plans.modify(second, steps=swapped, wait=None)
         versions = await plans.versions(third)
         assert [(item.number, item.by, item.reason) for item in versions] == [
             (1, "planner", "Cancel my order"),

@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from asyncio.subprocess import PIPE, STDOUT
+from contextlib import suppress
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from parley.client import Parley
 from parley.client.errors import RequestRefused
 from parley.protocol.execution_plans import ExecutionPlan
-from parley.protocol.templates import Schedule, Template, TemplateStep
+from parley.protocol.templates import Schedule, Template, TemplateStep, TemplateView
 from shared.bus import Bus
 from shared.settings import Settings
 from shared.templates.shipped import shipped_templates
@@ -43,7 +44,7 @@ async def approved(parley: Parley, drafted: ExecutionPlan) -> ExecutionPlan:
         session = parley.session(current.session_id)
         await session.wait()
         await session.approve()
-        current = await parley.execution_plans.get(current.task_id, wait=20)
+        current = await parley.execution_plans.wait(await parley.execution_plans.get(current.task_id))
     return current
 
 
@@ -162,7 +163,7 @@ async def test_a_template_with_an_unknown_tool_is_a_draft(settings: Settings, bu
 async def test_a_template_can_be_knowledge_for_the_planner(settings: Settings, bus: Bus) -> None:
     async with serving_plans(settings, plan(WHO)) as there, Parley(there.url) as parley:
         drafted = await parley.templates.use("parley-cancel-order", request="Find the customer only")
-        drafted = await parley.execution_plans.get(drafted.task_id, wait=20)
+        drafted = await parley.execution_plans.wait(await parley.execution_plans.get(drafted.task_id))
         assert [step.tool for step in drafted.steps] == [WHO.tool]
         [first_event, *_] = await parley.session(drafted.session_id).journal()
         [known] = first_event.model_dump()["knowledge"]
@@ -201,6 +202,16 @@ async def test_templates_work_from_the_terminal(settings: Settings, bus: Bus, tm
         assert template_id not in await run("list")
 
 
+async def scheduled_soon(parley: Parley, template: TemplateView, values: dict[str, str]) -> TemplateView:
+    """Schedule a run in a second, or later if a busy machine lets that pass before the request arrives."""
+    for seconds in (1, 10, 60):
+        soon = Schedule(once=datetime.now(UTC) + timedelta(seconds=seconds), values=values)
+        with suppress(RequestRefused):
+            return await parley.templates.schedule(template, soon)
+    raise AssertionError("no instant was accepted")
+
+
+@pytest.mark.races
 async def test_a_scheduled_run_waits_for_its_owners_approval(settings: Settings, bus: Bus) -> None:
     started: asyncio.Queue[str] = asyncio.Queue()
 
@@ -211,13 +222,14 @@ async def test_a_scheduled_run_waits_for_its_owners_approval(settings: Settings,
     async with serving_plans(settings) as there, Parley(there.url) as parley:
         template = await parley.templates.create(shipped_templates()["parley-cancel-order"])
         values = {"email": USER["email"], "order_id": ORDER["order_id"]}
-        once = Schedule(once=datetime.now(UTC) + timedelta(seconds=1), values=values)
+        once = Schedule(once=datetime.now(UTC) + timedelta(minutes=1), values=values)
         with pytest.raises(RequestRefused, match="email is missing"):
             await parley.templates.schedule(template, once.model_copy(update={"values": {}}))
         with pytest.raises(RequestRefused, match="no time zone"):
             await parley.templates.schedule(template, Schedule(daily=time(7), zone="Mars/Olympus", values=values))
-        waiting = await parley.templates.schedule(template, once)
-        assert (waiting.version, waiting.next_run) == (2, once.once)
+        waiting = await scheduled_soon(parley, template, values)
+        assert waiting.schedule
+        assert (waiting.version, waiting.next_run) == (2, waiting.schedule.once)
         session_id = await asyncio.wait_for(started.get(), WAIT_TIMEOUT)
         drafted = await parley.execution_plans.get(session_id)
         assert (drafted.status, drafted.user_approved) == ("pending_approval", False)

@@ -151,6 +151,7 @@ def children(pid: int) -> dict[str, int]:
     return {Path(f"/proc/{number}/cmdline").read_text(): int(number) for number in numbers}
 
 
+@pytest.mark.races
 async def test_a_killed_broker_is_restarted_on_the_same_port(up: Up) -> None:
     await asyncio.to_thread(up.ready)
     url = up.running().nats_url
