@@ -144,10 +144,17 @@ async def _fill(settings: Settings) -> None:
 
 
 @pytest.fixture
-async def settings(nats: NatsServer, tmp_path: Path, filled_home: Path) -> Settings:
-    """Settings of a provisioned server, with times short enough for tests."""
+async def settings(request: pytest.FixtureRequest, nats: NatsServer, tmp_path: Path, filled_home: Path) -> Settings:
+    """Settings of a provisioned server, with times short enough for tests.
+
+    The broker delivers the message of a killed process again after two seconds in tests marked `redelivers`. In others
+    it takes as long as a process on a busy machine may need to say that it is at work.
+    """
     shutil.copytree(filled_home, tmp_path, dirs_exist_ok=True)
-    settings = Settings(nats_url=nats.url, parley_home=tmp_path, ack_wait=2, graceful_timeout=2, model_outage_timeout=5)
+    ack_wait = 2 if request.node.get_closest_marker("redelivers") else 60
+    settings = Settings(
+        nats_url=nats.url, parley_home=tmp_path, ack_wait=ack_wait, graceful_timeout=2, model_outage_timeout=5
+    )
     await provision(settings)
     return settings
 

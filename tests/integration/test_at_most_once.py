@@ -141,6 +141,7 @@ def write_outcome(events: list[Any]) -> str:
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.redelivers
 async def test_approved_writes_happen_once_while_executors_are_killed(settings: Settings, bus: Bus) -> None:
     orders = [order for order in STORE["orders"].values() if order["status"] == "pending"][:SESSIONS]
     assert len(orders) == SESSIONS

@@ -117,11 +117,11 @@ async def test_writes_of_one_name_in_one_batch_run_in_order(settings: Settings, 
 
 @pytest.mark.parametrize("stored_part", ["C", "M"], ids=["chunk stored", "whole object stored"])
 @pytest.mark.races
+@pytest.mark.redelivers
 async def test_a_text_is_appended_once_even_if_the_executor_is_killed(
     settings: Settings, bus: Bus, session_id: str, stored_part: str
 ) -> None:
     """The executor is killed before it records the outcome; the next one writes a whole new object for the file."""
-    settings = settings.model_copy(update={"ack_wait": 2})  # seconds until the work is redelivered
     written = asyncio.Event()
 
     async def stored(_: str, __: bytes) -> None:

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
+import pytest
+
 from packs.retail.store import Worlds
 from parley.events import facts, parse_event
 from parley.events.values import SessionSettings
@@ -138,6 +140,7 @@ async def kill_at_start_of(executor: KillableExecutor, bus: Bus, session: Sessio
     return killed
 
 
+@pytest.mark.redelivers
 async def test_a_path_is_unchanged_when_executors_are_killed_within_nodes(settings: Settings, bus: Bus) -> None:
     async with killable_executor(settings) as killable:
         await killable.model.fault(task="complaint_triage.assess", latency=LATENCY, times=1)

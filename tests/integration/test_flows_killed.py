@@ -84,6 +84,7 @@ async def run_complaint(bus: Bus, number: int) -> Session:
 
 
 @pytest.mark.long
+@pytest.mark.redelivers
 async def test_every_path_ends_and_every_change_is_made_once(settings: Settings, bus: Bus) -> None:
     async with (
         killing_executors(settings, bus) as (model, processes),

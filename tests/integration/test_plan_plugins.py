@@ -162,6 +162,7 @@ async def test_a_step_executors_faults_are_reported_and_its_step_is_not_repeated
 
 
 @pytest.mark.races
+@pytest.mark.redelivers
 async def test_a_step_that_an_executor_began_when_its_process_was_killed_is_not_run_again(
     settings: Settings, bus: Bus, session_id: str, tmp_path: Path
 ) -> None:

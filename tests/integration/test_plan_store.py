@@ -283,6 +283,7 @@ async def wait_until_ready(child: asyncio.subprocess.Process) -> None:
 
 
 @pytest.mark.races
+@pytest.mark.redelivers
 async def test_after_a_kill_and_restart_the_rows_match_the_log(
     settings: Settings, store: PlanStoreClient, bus: Bus, tmp_path: Path
 ) -> None:

@@ -16,7 +16,6 @@ from cli.supervisor import ProcessSpec, SupervisedProgram, Supervisor
 from services.plan_store.metrics import count_exits
 from shared.bus import Bus, Delivery
 from shared.bus.jetstream_api import subjects_of
-from shared.bus.provision import provision
 from shared.bus.watchdog_strikes import WatchdogStrikes
 from shared.environment import child_environment
 from shared.settings import Settings
@@ -59,14 +58,6 @@ class Services(NamedTuple):
             while len(self.notes) < times:
                 self.noted.clear()
                 await self.noted.wait()
-
-
-@pytest.fixture
-async def long_ack_wait(settings: Settings) -> Settings:
-    """Settings with a long `ack_wait`: on a busy machine the guard process must load before a redelivery."""
-    settings = settings.model_copy(update={"ack_wait": 30.0})
-    await provision(settings)
-    return settings
 
 
 @asynccontextmanager
@@ -112,14 +103,14 @@ async def strikes(bus: Bus) -> set[str]:
     [("regex", 1), pytest.param("sum", 2, marks=pytest.mark.long), pytest.param("sleep", 1, marks=pytest.mark.long)],
 )
 async def test_a_message_that_blocks_a_service_twice_becomes_a_dead_letter_and_the_rest_is_handled(
-    how: str, replicas: int, nats: NatsServer, bus: Bus, long_ack_wait: Settings
+    how: str, replicas: int, nats: NatsServer, bus: Bus, settings: Settings
 ) -> None:
     dead = Inbox()
-    async with blocked(long_ack_wait, nats, bus, replicas) as services:
+    async with blocked(settings, nats, bus, replicas) as services:
         await store(bus, b"innocent-1", b"innocent-2")
         await services.until(("began.innocent-1", "1"), ("began.innocent-2", "1"))
         await store(bus, how.encode())
-        async with consuming(long_ack_wait, dead, durable="dead_letters"):
+        async with consuming(settings, dead, durable="dead_letters"):
             await services.until(("began." + how, "2"))
             await dead.until(1)
         await store(bus, b"another")
@@ -185,6 +176,7 @@ async def test_a_message_with_two_strikes_becomes_a_dead_letter_unhandled(bus: B
 # --- ends that give no strike
 
 
+@pytest.mark.redelivers
 async def test_a_process_killed_from_outside_gets_no_strike(nats: NatsServer, bus: Bus, settings: Settings) -> None:
     async with blocked(settings, nats, bus) as services:
         await store(bus, b"sleep")
