@@ -30,7 +30,7 @@ def test_a_run_works_on_both_event_loops(new_loop: Callable[[], asyncio.Abstract
         outcome = runner.run(program("import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"))
     assert (outcome.stdout, outcome.stderr, outcome.exit_code) == ("out\n", "err\n", 3)
     assert (outcome.ended, outcome.truncated) == ("exited", False)
-    assert 0 < outcome.duration < 5
+    assert outcome.duration > 0
 
 
 async def test_a_program_gets_its_arguments_and_input() -> None:

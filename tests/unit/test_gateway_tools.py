@@ -80,4 +80,4 @@ def test_an_unknown_name_gets_no_suggestion_if_there_are_too_many_names() -> Non
     began = time.process_time()
     with pytest.raises(Invalid, match=r"There is no tool [abc]+\.$"):
         own_actions([_own_action("abc" * 30)], SESSION, similar_tools)
-    assert time.process_time() - began < 0.5
+    assert time.process_time() - began < 1.5
