@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import nullcontext, suppress
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import schemathesis
@@ -85,7 +86,9 @@ def _fuzz_operation(operation: Any, mode: GenerationMode, url: str, counts: Coun
     def send_case(case: schemathesis.Case[Any]) -> None:
         answer = case.call(base_url=url, timeout=WAIT_TIMEOUT)
         too_large = answer.status_code == 413  # too large a body: negative_data_rejection does not know 413
-        checks = [*CHECKS, negative_data_rejection] if negative and not too_large else CHECKS
+        sent = parse_qs(urlsplit(str(answer.request.url)).query, keep_blank_values=True)
+        unsent = set(case.query or ()) - set(sent)  # an empty list is no parameter at all, so nothing is invalid
+        checks = [*CHECKS, negative_data_rejection] if negative and not too_large and not unsent else CHECKS
         case.validate_response(answer, checks=checks)
         counts[operation.path, answer.status_code] += 1
         if answer.status_code != 200 and not negative and isinstance(case.body, dict):
