@@ -15,7 +15,8 @@ from shared.bus import Bus, Delivery
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
 from shared.llm import Model
-from shared.log import SessionAtPosition
+from shared.log import LogUnavailable, SessionAtPosition
+from shared.retry import retry_while_unavailable
 from shared.settings import Settings
 from shared.store import StoreReader
 from shared.story import Story
@@ -74,6 +75,9 @@ async def working(
         await asyncio.gather(*(app.stop() for app in apps))
 
 
+late_reads = retry_while_unavailable(LogUnavailable, timeout=WAIT_TIMEOUT)  # a busy machine is slow
+
+
 class Person:
     """A user of one session, who waits for events and never sleeps."""
 
@@ -83,6 +87,7 @@ class Person:
         self._story = Story(session_id, log=bus.log)
         self._seen = 0  # the version up to which earlier states no longer count
 
+    @late_reads
     async def load(self) -> SessionAtPosition:
         return await self._story.load_at_position()
 
@@ -117,6 +122,7 @@ class Person:
         finally:
             await feed.stop()
 
+    @late_reads
     async def _states(self) -> list[Session]:
         """The newest state, then those since the last command or wait, oldest first."""
         states = await InMemoryStore(self._bus.log).states(self.id) or [Session(self.id)]
@@ -125,5 +131,6 @@ class Person:
     async def phase(self, *phases: str) -> Session:
         return await self.sees(lambda session: session.phase in phases)
 
+    @late_reads
     async def events(self) -> list[SessionEvent]:
         return await InMemoryStore(self._bus.log).events(self.id)
