@@ -297,9 +297,10 @@ async def test_the_work_survives_one_model_fault(server: RehearsalServer, fault:
     session = await planner.session()
     assert session.is_awaiting_user, session.failure
     assert await planner.event_types() == ["message.received", "plan.drafted"]
-    assert (
-        session.spent.calls == len(await server.calls()) == 2 or fault == "timeout"
-    )  # a busy server may be late twice
+    if fault == "timeout":
+        assert session.spent.calls >= 2, "a busy server may be late twice"
+    else:
+        assert session.spent.calls == len(await server.calls()) == 2
 
 
 @pytest.mark.parametrize("fault", sorted(set(FAULTS) - {"refuse_schema", "refuse_format"}))
