@@ -15,7 +15,7 @@ async def test_the_model_drafts_a_plan_and_a_program_that_passes_its_tests(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     assert settings.model_url, "no model is configured: set OPENAI_BASE_URL, OPENAI_API_KEY or INTERNLM_API_URL"
-    user = Person(bus, session_id, patience=3 * settings.model_timeout)
+    user = Person(bus, session_id, timeout=3 * settings.model_timeout)
     model = OpenAIModel(settings)
     try:
         async with working(settings, model):

@@ -79,11 +79,11 @@ late_reads = retry_while_unavailable(LogUnavailable, timeout=WAIT_TIMEOUT)  # a 
 
 
 class Person:
-    """A user of one session, who waits for events and never sleeps: `patience` seconds for each."""
+    """A user of one session, who waits for events and never sleeps: `timeout` seconds for each."""
 
-    def __init__(self, bus: Bus, session_id: str, *, patience: float = WAIT_TIMEOUT) -> None:
+    def __init__(self, bus: Bus, session_id: str, *, timeout: float = WAIT_TIMEOUT) -> None:
         self.id = session_id
-        self._patience = patience
+        self._timeout = timeout
         self._bus = bus
         self._story = Story(session_id, log=bus.log)
         self._seen = 0  # the version up to which earlier states no longer count
@@ -111,7 +111,7 @@ class Person:
 
         feed = await self._bus.subscribe(f"feed.{self.id}.>", stored)
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._timeout):
                 while not (met := [state for state in await self._states() if condition(state)]):
                     await changed.wait()
                     changed.clear()
