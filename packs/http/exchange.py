@@ -17,7 +17,7 @@ import httpx2
 from pydantic import BaseModel, Field, JsonValue
 
 from packs.http.addresses import Address, Resolver, literal, system_resolver
-from packs.http.allow_list import SETTING, WRITES, AllowList, Entry, Method, Origin, RequestNotAllowed
+from packs.http.allow_list import SETTING, WRITES, AllowList, Entry, Method, RequestNotAllowed
 from packs.http.body import Content, UnreadableContent, decode_content, read_content
 from parley import Failed, Refused
 from shared.logging import conceal
@@ -28,15 +28,15 @@ MAX_HEAD = 200_000  # bytes until a response's headers are complete, with interi
 
 
 class ExchangeLimits(NamedTuple):
-    """Timeouts in seconds: `seconds` for the exchange, `connecting` per address, `excerpt` for an error response.
+    """Timeouts in seconds: for the exchange; for TCP, and again for TLS, per address; for an error response's text.
 
-    `size`: bytes of the content, compressed or not.
+    `max_bytes`: of the content, compressed or not.
     """
 
-    seconds: float = 30
-    connecting: float = 5
-    excerpt: float = 2
-    size: int = 2_000_000
+    timeout: float = 30
+    connect_timeout: float = 5
+    excerpt_timeout: float = 2
+    max_bytes: int = 2_000_000
 
 
 class HttpResponse(BaseModel):
@@ -60,7 +60,7 @@ class HttpRequest:
     accept: str = "*/*"
     content_type: str = ""
     body: bytes | None = None
-    key: str = ""
+    idempotency_key: str = ""
 
     @property
     def writes(self) -> bool:
@@ -99,19 +99,21 @@ class HttpClient:
         """Send the request. Raises Refused if it is not allowed, and Failed, which says whether a write is in doubt."""
         exchange = _Exchange()
         try:
-            async with asyncio.timeout(self._limits.seconds):
+            async with asyncio.timeout(self._limits.timeout):
                 return await self._follow(request, exchange)
         except RequestNotAllowed as error:
-            raise exchange.failed(str(error)) if exchange.uncertain else Refused(conceal(str(error))) from None
+            if exchange.uncertain:
+                raise exchange.failed(str(error)) from None
+            raise Refused(conceal(str(error))) from None
         except TimeoutError:
-            raise exchange.failed(f"{request} did not end within {self._limits.seconds:g} seconds.") from None
-        except httpx2.HTTPError as error:
+            raise exchange.failed(f"{request} did not end within {self._limits.timeout:g} seconds.") from None
+        except (httpx2.HTTPError, ssl.SSLError) as error:  # httpx2 does not translate TLS alerts after the handshake
             raise exchange.failed(f"{request} broke off: {_words(error)}.") from None
 
     async def _follow(self, request: HttpRequest, exchange: _Exchange) -> HttpResponse:
         for _ in range(MAX_REDIRECTS + 1):
             entry = self._allowed.entry(request.method, request.url)
-            async with self._connect(request, entry, exchange) as response:
+            async with self._open_response(request, entry, exchange) as response:
                 redirected = _redirected(request, response, exchange)
                 if redirected is None:
                     return await self._build_response(request, response, exchange)
@@ -119,11 +121,16 @@ class HttpClient:
         raise exchange.failed(f"The request was redirected more than {MAX_REDIRECTS} times, at last to {request}.")
 
     @asynccontextmanager
-    async def _connect(self, request: HttpRequest, entry: Entry, exchange: _Exchange) -> AsyncIterator[httpx2.Response]:
-        """Opens the response, at the first address that accepts a connection."""
-        addresses = await self._addresses(entry, exchange)
-        async with AsyncExitStack() as opened:
-            for address in addresses:
+    async def _open_response(
+        self, request: HttpRequest, entry: Entry, exchange: _Exchange
+    ) -> AsyncIterator[httpx2.Response]:
+        """Send the request to the first address that accepts a connection, and yield the response.
+
+        Once connected, no other address is tried: a write could take effect twice.
+        """
+        problem = ""
+        for address in await self._addresses(entry, exchange):
+            async with AsyncExitStack() as opened:
                 transport = httpx2.AsyncHTTPTransport(verify=self._verify, trust_env=False)
                 await opened.enter_async_context(transport)
                 try:
@@ -131,36 +138,35 @@ class HttpClient:
                         self._build_request(request, entry, address, exchange)
                     )
                 except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-                    problem = error
+                    problem = _words(error)
                     continue
                 opened.push_async_callback(response.aclose)
                 yield response
                 return
-            raise exchange.failed(f"{entry.origin} cannot be connected to: {_words(problem)}.")
+        raise exchange.failed(f"{entry.origin} cannot be connected to: {problem}.")
 
     async def _addresses(self, entry: Entry, exchange: _Exchange) -> list[Address]:
         """The server's addresses. All must be permitted, because the name may resolve to any of them."""
         host = entry.origin.host
         try:
-            addresses = [literal(host) or ip_address(text) for text in await self._resolve(entry.origin)]
+            found = await self._resolver(host, entry.origin.port) if literal(host) is None else [host]
+            addresses = [ip_address(text) for text in found]
         except (OSError, UnicodeError, ValueError) as error:
             raise exchange.failed(f"The name {host} cannot be resolved: {_words(error)}.") from None
         if not addresses:
             raise exchange.failed(f"The name {host} has no address.")
         if wrong := [address for address in addresses if not entry.permits(address)]:
             raise RequestNotAllowed(
-                f"{host} leads to {wrong[0]}, which is no address of the internet. If that is meant, the operator "
+                f"{host} leads to {wrong[0]}, which is not a public address. If that is meant, the operator "
                 f'names this address as an origin in {SETTING}, or sets "private": true for {entry.origin} there.'
             )
         return addresses
-
-    async def _resolve(self, origin: Origin) -> list[str]:
-        return [origin.host] if literal(origin.host) else list(await self._resolver(origin.host, origin.port))
 
     def _build_request(
         self, request: HttpRequest, entry: Entry, address: Address, exchange: _Exchange
     ) -> httpx2.Request:
         """The request to this address, with the host's name in the `Host` header and for the certificate."""
+
         stream: Any = None
 
         async def trace(event: str, info: dict[str, Any]) -> None:
@@ -175,6 +181,7 @@ class HttpClient:
                 case "receive_response_headers.complete":
                     del stream.read  # the body has a limit of its own
 
+        key = request.idempotency_key if request.writes else ""
         headers = {
             "Host": request.url.netloc.decode("ascii"),
             "Accept": request.accept,
@@ -182,7 +189,7 @@ class HttpClient:
             "User-Agent": "parley",
             "Connection": "close",
             **({"Content-Type": request.content_type} if request.content_type else {}),
-            **({"Idempotency-Key": quote(request.key, safe="/:")} if request.writes and request.key else {}),
+            **({"Idempotency-Key": quote(key, safe="/:")} if key else {}),
             **entry.headers,
         }
         return httpx2.Request(
@@ -192,7 +199,7 @@ class HttpClient:
             content=request.body,
             extensions={
                 "sni_hostname": entry.origin.host,
-                "timeout": {"connect": self._limits.connecting},
+                "timeout": {"connect": self._limits.connect_timeout},
                 "trace": trace,
             },
         )
@@ -211,11 +218,11 @@ class HttpClient:
         content, omitted = Content(), ""
         if request.method != "HEAD":
             try:
-                content = decode_content(await read_content(response, self._limits.size), content_type)
+                content = decode_content(await read_content(response, self._limits.max_bytes), content_type)
             except UnreadableContent as error:
-                if not exchange.uncertain:  # a read has no other result
-                    raise exchange.failed(f"The response to {request} cannot be decoded. {error}") from None
                 omitted = str(error)
+                if not exchange.uncertain:  # a read has no other result; a write took effect, by its status
+                    raise exchange.failed(f"The response to {request} cannot be decoded. {omitted}") from None
         return HttpResponse(
             status=status,
             url=conceal(str(request.url)),
@@ -228,8 +235,8 @@ class HttpClient:
     async def _excerpt(self, response: httpx2.Response) -> str:
         """The beginning of an error response, if it arrives in time and is text."""
         try:
-            async with asyncio.timeout(self._limits.excerpt):
-                body = await read_content(response, self._limits.size)
+            async with asyncio.timeout(self._limits.excerpt_timeout):
+                body = await read_content(response, self._limits.max_bytes)
             text = _excerpt_of(decode_content(body, "").text, MAX_EXCERPT)
         except (UnreadableContent, TimeoutError, httpx2.HTTPError):
             return ""
@@ -254,28 +261,34 @@ def _limit_reading(stream: Any, limit: int) -> None:
 def _redirected(request: HttpRequest, response: httpx2.Response, exchange: _Exchange) -> HttpRequest | None:
     """The next request of a redirect; None if the response is not a redirect.
 
-    After 303, and after 301 and 302 for POST, the answer is fetched with GET: the server may have processed the write,
-    which stays uncertain until then. Any other redirect repeats the request, and the server has done nothing yet.
+    Only 307 and 308 repeat a write: they promise that the server has done nothing yet. After 303, and after 301 and 302
+    for POST, the answer is fetched with GET, and the write stays uncertain until then. 301 and 302 for other writes are
+    an error: some servers mean that the write was done, others that it is to be repeated at the new URL.
     """
-    location = response.headers.get("location", "")
-    if response.status_code not in (301, 302, 303, 307, 308) or not location:
+    status, location = response.status_code, response.headers.get("location", "")
+    if status not in (301, 302, 303, 307, 308) or not location:
         return None
+    repeats = not request.writes or status in (307, 308)
+    if request.writes and repeats:
+        exchange.uncertain = False
     try:
         url = request.url.join(location).copy_with(fragment=None)
     except httpx2.InvalidURL:
-        raise exchange.failed(f"{request} was redirected to what is no URL.") from None
-    status = response.status_code
-    if request.writes and (status == 303 or (status in (301, 302) and request.method == "POST")):
-        return replace(request, method="GET", url=url, content_type="", body=None)
-    if request.writes:
-        exchange.uncertain = False
-        if _server(url) != _server(request.url):
-            target = f"{url.scheme}://{_excerpt_of(url.netloc.decode('ascii'), 200)}"
+        raise exchange.failed(f"{request} was redirected to an invalid URL.") from None
+    target = _excerpt_of(str(url.copy_with(query=None, username=None, password=None)), 300)
+    if repeats:
+        if request.writes and _server(url) != _server(request.url):
             raise RequestNotAllowed(
                 f"{request} was redirected to another server, {target}. What was approved for one server is not sent "
                 "to another: send it there if that is meant."
             )
-    return replace(request, url=url)
+        return replace(request, url=url)
+    if status == 303 or request.method == "POST":
+        return replace(request, method="GET", url=url, content_type="", body=None)
+    raise exchange.failed(
+        f"{request} was redirected with {status} to {target}, which does not say whether it took effect. Find that "
+        "out, and send it there if it did not."
+    )
 
 
 def _server(url: httpx2.URL) -> tuple[str, bytes, int | None]:

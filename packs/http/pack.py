@@ -27,7 +27,9 @@ Url = Annotated[
         json_schema_extra={"x-kind": "url"},
     ),
 ]
-MediaType = Annotated[str, Field(max_length=200, pattern=r"^[ -~]*$")]
+MediaType = Annotated[
+    str, Field(max_length=200, pattern=r"^([!-~]([ -~]*[!-~])?)?$")
+]  # no space at the ends: no header begins so
 
 
 class HttpSettings(Protocol):
@@ -79,7 +81,7 @@ class HttpPack(Pack):
             return
         allowed = read_allow_list(settings.parley_http_allow)
         client = HttpClient(allowed, resolver=self._resolver, verify=self._verify, limits=self._limits)
-        self.tools = tuple(_tools(allowed, client, self._limits.seconds + MARGIN))
+        self.tools = tuple(_tools(allowed, client, self._limits.timeout + MARGIN))
 
 
 def _tools(allowed: AllowList, client: HttpClient, seconds: float) -> Iterable[Tool[Any]]:
@@ -97,7 +99,7 @@ def _tools(allowed: AllowList, client: HttpClient, seconds: float) -> Iterable[T
                 accept=call.accept,
                 content_type=call.content_type or media_type,
                 body=body,
-                key=context.key,
+                idempotency_key=context.key,
             )
         )
 

@@ -3,8 +3,11 @@
 import asyncio
 import gzip
 import json
+import socket
+import ssl
 from asyncio import StreamWriter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,7 @@ from services.executor.tools import ToolInvocation
 from tests.support.http_server import Answer, Authority, HttpServer, Received, http_server, moved, response
 from tests.support.http_tools import KEY, LIMITS, METHODS, SESSION, Names, asked, call, tools
 
-SHORT_TIMEOUT = LIMITS._replace(seconds=0.3)
+SHORT_TIMEOUT = LIMITS._replace(timeout=0.3)
 
 
 # --- requests and their results
@@ -148,10 +151,8 @@ async def test_a_name_that_resolves_to_a_private_address_is_refused(addresses: s
         for method in ("GET", "POST"):
             result = await call(registry, method, f"{origin}/x")
             assert (result.ok, result.unknown) == (False, False)
-            assert (
-                f"Error: shop.test leads to {ip_address(addresses.rsplit(maxsplit=1)[-1])}, which is no address"
-                in result.error
-            )
+            private = ip_address(addresses.rsplit(maxsplit=1)[-1])
+            assert f"Error: shop.test leads to {private}, which is not a public address" in result.error
             assert "PARLEY_HTTP_ALLOW" in result.error
         assert server.received == []
 
@@ -209,6 +210,36 @@ async def test_the_certificate_must_match_the_name(tmp_path: Path) -> None:
         assert len(server.received) == 1
 
 
+async def test_a_server_that_demands_a_certificate_breaks_the_exchange_off(tmp_path: Path) -> None:
+    """By TLS 1.3 it says so only after the handshake, when the request has been sent."""
+    authority = Authority(tmp_path)
+    context = authority.server("shop.test")
+    context.verify_mode = ssl.CERT_REQUIRED
+    with socket.create_server(("127.0.0.1", 0)) as listening:  # asyncio's servers close without the alert
+        url = f"https://shop.test:{listening.getsockname()[1]}"
+        entry = {"origin": url, "methods": METHODS, "private": True}
+        registry = await tools(entry, resolver=Names(shop_test="127.0.0.1"), verify=authority.trusting())
+        for method, unknown in (("GET", False), ("POST", True)):
+            refusing = asyncio.create_task(asyncio.to_thread(demand_certificate, listening, context))
+            result = await call(registry, method, f"{url}/x")
+            assert (result.ok, result.unknown) == (False, unknown)
+            assert f"{method} {url}/x broke off: " in result.error
+            assert "CERTIFICATE_REQUIRED" in result.error
+            await refusing
+
+
+def demand_certificate(listening: socket.socket, context: ssl.SSLContext) -> None:
+    """Accept one connection and refuse its missing certificate, then read until the client has closed it."""
+    accepted, _ = listening.accept()
+    with accepted:
+        secured = context.wrap_socket(accepted.dup(), server_side=True, do_handshake_on_connect=False)
+        with secured, pytest.raises(ssl.SSLError):
+            secured.do_handshake()
+        with suppress(ConnectionError):
+            while accepted.recv(10_000):
+                pass
+
+
 # --- failures and unknown outcomes
 
 
@@ -226,7 +257,7 @@ HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
 
 async def test_a_few_interim_responses_are_skipped_before_a_large_one(tmp_path: Path) -> None:
     authority, answer = Authority(tmp_path), CONTINUE * 3 + HINTS + response(b"a" * 500_000)
-    more = {"limits": LIMITS._replace(size=1_000_000), "resolver": Names(shop_test="127.0.0.1")}
+    more = {"limits": LIMITS._replace(max_bytes=1_000_000), "resolver": Names(shop_test="127.0.0.1")}
     async with http_server(x=answer) as server, http_server(authority.server("shop.test"), x=answer) as safe:
         urls = [server.url(""), safe.url("", host="shop.test", scheme="https")]
         entries = [{"origin": url, "private": True} for url in urls]
@@ -343,7 +374,7 @@ async def test_a_call_of_a_slow_server_times_out(stalls: Callable[[HttpServer], 
 async def test_a_refusal_with_an_unfinished_body_is_a_refusal() -> None:
     async with http_server() as server:
         server.answers["/x"] = stalling(b"HTTP/1.1 403 Forbidden\r\n\r\nbecause")(server)
-        result = await asked(server, "POST", limits=LIMITS._replace(excerpt=0.1))
+        result = await asked(server, "POST", limits=LIMITS._replace(excerpt_timeout=0.1))
         assert (result.unknown, result.error) == (False, f"POST {server.url('/x')} was answered with 403 Forbidden.")
 
 
