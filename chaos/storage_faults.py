@@ -5,39 +5,49 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from urllib.parse import quote
 
-from chaos.cluster import DEFAULT_MAX_STORE, Cluster
+from chaos.cluster import Cluster, Unhealthy
 
 
 @asynccontextmanager
 async def storage_full(cluster: Cluster) -> AsyncIterator[None]:
-    """Inside the block no node has room for more data.
+    """Inside the block the fullest node has no room, and the others at most as much as they stored less than it.
 
     The limit is read at a server's start, so all nodes are restarted at the beginning and at the end. Nodes without
     room may never elect leaders, so only at the end are they awaited to be healthy.
     """
-    used = max([int((await node.jetstream())["storage"]) for node in cluster.nodes])
+    states = [await node.jetstream() for node in cluster.nodes]
+    if not all(states):
+        raise Unhealthy("A server does not say how much it stores, so no limit can be chosen.")
+    used = max(int(state["storage"]) for state in states)
+    before = cluster.max_file_store
     try:
         await _restart(cluster, str(used - 1))  # a server that is exactly at its limit accepts one more message
         yield
     finally:
-        await _restart(cluster, DEFAULT_MAX_STORE)
+        await _restart(cluster, before)
         await cluster.wait_until_healthy()
 
 
-async def _restart(cluster: Cluster, room: str) -> None:
-    cluster.max_file_store = room
+async def _restart(cluster: Cluster, max_file_store: str) -> None:
+    """Restart every node with this limit, also after one that does not start. Raises ExceptionGroup."""
+    cluster.max_file_store = max_file_store
+    errors: list[Exception] = []
     for node in cluster.nodes:
-        await node.stop()
-        await node.start()
+        try:
+            await node.stop()
+            await node.start()
+        except (Unhealthy, TimeoutError) as error:
+            errors.append(error)
+    if errors:
+        raise ExceptionGroup("Servers did not start again", errors)
 
 
 @asynccontextmanager
 async def database_locked(database: Path) -> AsyncIterator[None]:
-    """Inside the block another program holds an open write transaction on this SQLite database."""
-    with closing(sqlite3.connect(database, timeout=10, isolation_level=None, check_same_thread=False)) as writer:
+    """Inside the block this SQLite database is locked for writers, as by another program's open transaction."""
+    path = f"file:{quote(str(database))}?mode=rw"  # a wrong path is an error, not a new database
+    with closing(sqlite3.connect(path, uri=True, timeout=10, isolation_level=None, check_same_thread=False)) as writer:
         await asyncio.to_thread(writer.execute, "BEGIN IMMEDIATE")
-        try:
-            yield
-        finally:
-            writer.execute("ROLLBACK")
+        yield  # the end of the connection rolls the transaction back

@@ -23,6 +23,11 @@ class BrokerClock:
         """Set the clock by a time that the broker has just stated."""
         self._at, self._observed_at = at, time.monotonic()
 
+    def observe_past(self, at: datetime) -> None:
+        """Move the clock forward to a time that the broker has passed, never back: `at` may be long ago."""
+        if at > self._broker():
+            self.observe(at)
+
     def now(self) -> datetime:
         """The broker's time. While both clocks differ, the earlier one: nothing ends before its time by either."""
         broker, wall = self._broker(), self._wall()

@@ -21,6 +21,10 @@ from shared.unavailable import Unavailable
 log = structlog.get_logger("plan_store")
 
 
+class FillingCancelled(Exception):
+    """plan_store stops: the rebuild ends between two pages of the log."""
+
+
 class ConsumerBacklog(Protocol):
     """The part of the bus that the comparison needs."""
 
@@ -42,7 +46,7 @@ class StoreHealth:
         self._write_problem = write_problem
         self._bus, self._log, self._database, self._clock = bus, store_log, database, clock
         self._compared: dict[str, str] = {}
-        self._was_behind = self._is_filling = False
+        self._was_behind = self._is_filling = self._is_cancelled = False
 
     async def report(self, _: Health) -> HealthReport:
         """Raises DatabaseUnavailable. Compares again while something is lacking: it may have been brought back."""
@@ -93,10 +97,16 @@ class StoreHealth:
             log.info("rows_made", sessions=report.sessions, events=report.events, seconds=round(report.seconds, 1))
         except RebuildRefused as refused:  # another replica makes them
             log.info("rows_not_made", reason=str(refused))
+        except asyncio.CancelledError:
+            self._is_cancelled = True  # the thread does not notice otherwise, and would keep the process alive
+            raise
         finally:
             self._is_filling = False
 
     def _filling(self, done: int, total: int) -> None:
+        """Note the progress; called in the thread. Raises FillingCancelled, after which a later fill goes on there."""
+        if self._is_cancelled:
+            raise FillingCancelled
         self._compared = {"rows": f"the database was empty: its rows are made from the log, {done} of {total} messages"}
 
 

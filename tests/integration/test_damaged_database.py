@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -16,6 +17,7 @@ from services.gateway.deferred_log import DeferredLog
 from services.gateway.ports import Core
 from services.gateway.readiness import ReadinessChecker
 from services.plan_store.app import PlanStore
+from services.plan_store.health import FillingCancelled
 from services.plan_store.rebuild import rebuild
 from shared.bus import Bus
 from shared.domain import commands as c
@@ -147,6 +149,45 @@ async def test_an_empty_database_is_filled_from_the_log(
         await Conversation(bus.log, "d").plan()
         await until_idle(bus, "plan_store")
         assert await listed(bus) == {"a", "b", "c", "d"}
+
+
+async def test_a_stop_ends_the_filling_of_an_empty_database(
+    file: Path, settings: Settings, bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs in a thread, which would keep the process alive."""
+    remove(file)
+    begun, cancelled, over = threading.Event(), threading.Event(), threading.Event()
+
+    async def slow(_: Settings, on_progress: Callable[[int, int], None]) -> None:
+        try:
+            while not over.is_set():
+                on_progress(1, 2)
+                begun.set()
+                await asyncio.sleep(0.01)
+        except FillingCancelled:
+            cancelled.set()
+            raise
+
+    monkeypatch.setattr("services.plan_store.health.rebuild", slow)
+    async with plan_store(settings):
+        assert await asyncio.to_thread(begun.wait, WAIT_TIMEOUT)
+    try:
+        assert await asyncio.to_thread(cancelled.wait, WAIT_TIMEOUT)
+    finally:
+        over.set()
+
+
+async def test_a_background_task_that_fails_is_logged(
+    settings: Settings, bus: Bus, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(*_: object) -> None:
+        raise ValueError("no such column")
+
+    monkeypatch.setattr("services.plan_store.app.run_counts", broken)
+    async with plan_store(settings):
+        await until_idle(bus, "plan_store")
+    assert "background_task_failed" in caplog.text
+    assert "no such column" in caplog.text
 
 
 async def test_a_first_start_rebuilds_nothing(settings: Settings, bus: Bus, caplog: pytest.LogCaptureFixture) -> None:

@@ -50,3 +50,12 @@ def test_a_jump_of_the_wall_clock_ends_nothing_early_and_is_reported(times: Time
     assert f"{abs(jump).total_seconds():.0f} s {direction} that of NATS" in clock.problem
     times.wall -= jump
     assert (clock.now(), clock.problem) == (NOON, "")
+
+
+def test_a_message_of_long_ago_does_not_set_the_clock_back(times: Times) -> None:
+    clock = BrokerClock(lambda: times.wall)
+    clock.observe(NOON)
+    clock.observe_past(NOON - HOUR)
+    assert clock.now() == NOON
+    clock.observe_past(NOON + timedelta(seconds=30))
+    assert clock.now() == NOON + timedelta(seconds=30)
