@@ -277,7 +277,7 @@ def _redirected(request: HttpRequest, response: httpx2.Response, exchange: _Exch
         raise exchange.failed(f"{request} was redirected to an invalid URL.") from None
     target = _excerpt_of(str(url.copy_with(query=None, username=None, password=None)), 300)
     if repeats:
-        if request.writes and _server(url) != _server(request.url):
+        if request.writes and (url.scheme, url.netloc) != (request.url.scheme, request.url.netloc):
             raise RequestNotAllowed(
                 f"{request} was redirected to another server, {target}. What was approved for one server is not sent "
                 "to another: send it there if that is meant."
@@ -289,10 +289,6 @@ def _redirected(request: HttpRequest, response: httpx2.Response, exchange: _Exch
         f"{request} was redirected with {status} to {target}, which does not say whether it took effect. Find that "
         "out, and send it there if it did not."
     )
-
-
-def _server(url: httpx2.URL) -> tuple[str, bytes, int | None]:
-    return url.scheme, url.raw_host, url.port
 
 
 def _excerpt_of(text: str, length: int) -> str:
