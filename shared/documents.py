@@ -73,6 +73,11 @@ def read_yaml(text: str, *, max_values: int = 0) -> Any:
     be part of a text.
     """
     text = re.sub(rf"\A(---[ \t]*\r?\n){BYTE_ORDER_MARK}", r"\1", _without_mark(text))
+    if end := re.search("[\x85\u2028\u2029]", text):
+        line = text.count("\n", 0, end.start()) + 1
+        raise BadDocument(
+            f"an invisible {_name(end[0])} ends a line in YAML: delete it, or write it as an escape", line, 1
+        )
     try:
         return _Loader(text, max_values).get_single_data()
     except yaml.MarkedYAMLError as error:
@@ -117,7 +122,9 @@ def _hint(text: str, number: int) -> str:
     invisible = [f"{_name(char)} in column {column}" for column, char in enumerate(line, 1) if _is_invisible(char)]
     if invisible:
         return f"; the line has an invisible {invisible[0]}"
-    return "; put a text with {{…}} in quotes" if "{{" in line else ""
+    if "{{" in line:
+        return "; put a text with {{…}} in quotes"
+    return "; put a text with ? in quotes" if re.search(r"[\[{].*\?", line) else ""
 
 
 def _is_invisible(char: str) -> bool:
@@ -150,6 +157,17 @@ class _Loader(yaml.SafeLoader):
         self._check_comment(after_text=True)
         return token
 
+    def scan_flow_scalar(self, style: str) -> Any:
+        start = self.get_mark()
+        try:
+            token: Any = super().scan_flow_scalar(style)
+            token.value = token.value.encode("utf-16", "surrogatepass").decode("utf-16")  # joins JSON's halves
+        except (ValueError, OverflowError):
+            raise yaml.MarkedYAMLError(
+                problem="this text has an escape that is no character", problem_mark=start
+            ) from None
+        return token
+
     def scan_to_next_token(self) -> None:
         self._check_comment()
         super().scan_to_next_token()
@@ -166,7 +184,10 @@ class _Loader(yaml.SafeLoader):
         scanner: Any = self
         while scanner.peek() == " ":
             scanner.forward()
-        if scanner.peek() != "#" or scanner.peek(1) in "\0 \t\r\n#":
+        marks = 0
+        while scanner.peek(marks) == "#":
+            marks += 1
+        if not marks or scanner.peek(marks) in "\0 \t\r\n":
             return
         before = scanner.buffer[scanner.pointer - scanner.column : scanner.pointer]
         if before.strip() or (after_text and scanner.column > scanner.indent):

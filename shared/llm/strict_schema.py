@@ -14,8 +14,11 @@ MAX_ITEMS = 1_000  # items; grammars cannot repeat a rule much more often
 SIMPLE = frozenset({"string", "number", "integer", "boolean", "null"})
 NULL: dict[str, Any] = {"type": "null"}
 ANNOTATIONS = frozenset(
-    {"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "x-kind"}
+    {"title", "description", "default", "examples", "deprecated", "nullable", "readOnly", "writeOnly", "x-kind"}
 )  # x-kind is Parley's: see plan_checks/argument_kinds.py
+BESIDE_REFERENCES = frozenset(
+    {"properties", "required", "items", "additionalProperties", "allOf", "anyOf", "oneOf", "enum"}
+)  # what also counts beside `$ref`, and strict schemas cannot say
 TYPE_NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 
 
@@ -77,6 +80,8 @@ class _StrictConverter:
         if not isinstance(schema, Mapping):
             raise UnsupportedSchema("a part takes any value")
         if "$ref" in schema:
+            if schema.keys() & BESIDE_REFERENCES:
+                raise UnsupportedSchema("a reference stands beside other keywords")
             return self._with_words(schema, self._referred(str(schema["$ref"]), levels, inside))
         if branches := schema.get("anyOf") or schema.get("oneOf"):
             if schema.keys() - ANNOTATIONS - {"anyOf", "oneOf", "discriminator", "$defs", "definitions"}:
@@ -95,7 +100,8 @@ class _StrictConverter:
 
     def _with_words(self, schema: Schema, strict_schema: dict[str, Any]) -> dict[str, Any]:
         words = schema.get("description") if self._described else None
-        return strict_schema | ({"description": words} if isinstance(words, str) and words else {})
+        described = strict_schema | ({"description": words} if isinstance(words, str) and words else {})
+        return _or_null(described) if schema.get("nullable") is True else described  # of OpenAPI
 
     def _referred(self, reference: str, levels: int, inside: tuple[str, ...]) -> dict[str, Any]:
         if reference in inside:
@@ -118,13 +124,15 @@ class _StrictConverter:
             raise UnsupportedSchema(f"it is nested more than {MAX_LEVELS} levels deep")
         if kind == "array":
             bounds = {
-                name: schema[name] for name in ("minItems", "maxItems") if schema.get(name, MAX_ITEMS) < MAX_ITEMS
+                name: schema[name]
+                for name in ("minItems", "maxItems")
+                if isinstance(bound := schema.get(name), int) and bound < MAX_ITEMS
             }
             return {"type": "array", "items": self.node(schema.get("items"), levels - 1, inside), **bounds}
         return self._object(schema, levels, inside)
 
     def _object(self, schema: Schema, levels: int, inside: tuple[str, ...]) -> dict[str, Any]:
-        if schema.get("additionalProperties") or ("properties" not in schema and "additionalProperties" not in schema):
+        if schema.get("additionalProperties", "properties" not in schema) is not False:
             raise UnsupportedSchema("an object takes any property")
         required = schema.get("required", ())
         properties: dict[str, Any] = {}

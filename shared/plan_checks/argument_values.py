@@ -11,8 +11,8 @@ from shared.domain.references import Reference, is_whole, references
 from shared.plan_checks.schemas import without_null
 from shared.repair.bounds import is_bounded
 from shared.repair.names import match_names
-from shared.repair.reader import SchemaReader, accepts_others, field_of
-from shared.repair.schema import TYPE_WORDS, Schema, as_schema, properties, required_names, types_of
+from shared.repair.reader import SchemaReader, accepts_others, field_of, item_of, takes_null
+from shared.repair.schema import TYPE_WORDS, Schema, properties, required_names, types_of
 from shared.repair.values import MAX_QUOTE, json_type, normalized_text, quoted
 
 MAX_STEPS = 30_000  # about three for each value; what comes after them passes
@@ -76,7 +76,7 @@ class _Checker:
     def value(self, value: JsonValue, schema: Schema, place: str) -> list[str]:
         """The problems by the form that the value fits best. The place "" stands for the arguments themselves."""
         every = self._schemas.forms(schema)
-        if value is None and any("null" in types_of(form) or not types_of(form) for form in every):
+        if value is None and any(takes_null(form) or form.get("nullable") is True for form in every):
             return []
         expected = without_null(every)
         fitting = [form for form in expected if self._has_type(value, types_of(form))]
@@ -107,8 +107,9 @@ class _Checker:
             case str() if references(value):
                 return []
             case list():
-                items = as_schema(form.get("items"))
-                return [p for at, item in enumerate(value) for p in self.value(item, items, f"{place}[{at}]")]
+                return [
+                    p for at, item in enumerate(value) for p in self.value(item, item_of(form, at), f"{place}[{at}]")
+                ]
             case dict():
                 return self._fields(value, form, place)
             case str() if (tidy := normalized_text(value, form, place)) != value:

@@ -6,6 +6,7 @@ from pydantic import JsonValue
 
 from shared.repair.schema import MAX_FORMS, Schema, as_schema, forms, properties, required_names, types_of
 
+_ELSEWHERE = frozenset({"if", "dependentSchemas", "dependencies"})  # keywords under which fields may be declared
 MAX_STEPS = 10_000  # schemas and comparisons per call; what comes after them stays as it was sent
 
 
@@ -33,7 +34,7 @@ class SchemaReader:
         return matching
 
     def allows_null(self, schema: Schema) -> bool:
-        return any(_takes_null(form) for form in self.forms(schema))
+        return any(takes_null(form) for form in self.forms(schema))
 
 
 def without_nulls(value: JsonValue, schema: Schema) -> JsonValue:
@@ -46,8 +47,17 @@ def without_nulls(value: JsonValue, schema: Schema) -> JsonValue:
 
 def accepts_others(schema: Schema) -> bool:
     """Whether an object may have other fields than its properties. Where the schema does not say, it must not."""
-    is_closed = schema.get("additionalProperties", False) is False and "patternProperties" not in schema
+    is_closed = (
+        schema.get("additionalProperties", not _ELSEWHERE.isdisjoint(schema)) is False
+        and "patternProperties" not in schema
+    )
     return not properties(schema) or not is_closed
+
+
+def item_of(schema: Schema, index: int) -> Schema:
+    """The schema of a list's item."""
+    first = schema.get("prefixItems")
+    return as_schema(first[index] if isinstance(first, list) and index < len(first) else schema.get("items"))
 
 
 def field_of(schema: Schema, name: str) -> Schema:
@@ -63,9 +73,9 @@ def _without_nulls(value: JsonValue, schema: Schema, reader: SchemaReader) -> Js
         return value
     matching = reader.forms(schema)
     if isinstance(value, list):
-        items = next((as_schema(form["items"]) for form in matching if "items" in form), {})
-        return [_without_nulls(item, items, reader) for item in value]
-    form = next((form for form in matching if properties(form).keys() >= value.keys()), matching[0])
+        form = next((form for form in matching if "items" in form or "prefixItems" in form), {})
+        return [_without_nulls(item, item_of(form, at), reader) for at, item in enumerate(value)]
+    form = next((form for form in matching if _describes(form, value)), matching[0])
     required, known = required_names(form), properties(form)
     return {
         name: _without_nulls(inner, field_of(form, name), reader)
@@ -74,6 +84,12 @@ def _without_nulls(value: JsonValue, schema: Schema, reader: SchemaReader) -> Js
     }
 
 
-def _takes_null(form: Schema) -> bool:
+def _describes(form: Schema, value: dict[str, JsonValue]) -> bool:
+    """Whether the form has all fields of the object, and its constants."""
+    known = properties(form)
+    return known.keys() >= value.keys() and all(known[name].get("const", each) == each for name, each in value.items())
+
+
+def takes_null(form: Schema) -> bool:
     kinds, allowed = types_of(form), form.get("enum")
     return (not kinds or "null" in kinds) and (not isinstance(allowed, list) or None in allowed)

@@ -13,12 +13,13 @@ from pydantic import JsonValue
 
 from shared.repair.bounds import is_bounded
 from shared.repair.names import match_names
-from shared.repair.reader import SchemaReader, accepts_others, field_of
-from shared.repair.schema import TYPE_WORDS, Schema, as_schema, properties, required_names, types_of
+from shared.repair.reader import SchemaReader, accepts_others, field_of, item_of
+from shared.repair.schema import TYPE_WORDS, Schema, properties, required_names, types_of
 from shared.repair.values import UNREADABLE, convert, json_type, normalized_text, parse_text, quoted
 
 CHARS_PER_STEP = 20  # characters of a text that one step reads
 MAX_PROBLEMS = 20  # listed per call
+_BETWEEN_WORDS = re.compile(r"(?<=[^\W\d])[\s_-]+(?=\w)|(?<=\w)[\s_-]+(?=[^\W\d])|\A\s+|[\s.]+\Z")
 _MAX_LISTED = 20  # enum values in a sentence
 _WRAPPERS = ("arguments", "kwargs", "parameters", "params", "args", "input")
 
@@ -99,8 +100,8 @@ class _Repairer:
         if not self.schemas.spend(len(values) + len(known)):
             return dict(values)
         required = [name for name in required_names(schema) if name in known]
-        renamed = match_names(values, known, required)
         open_to_others = accepts_others(schema)
+        renamed = match_names(values, required if open_to_others else known, required)
         repaired: dict[str, JsonValue] = {}
         for key, value in values.items():
             name = renamed.get(key, key)
@@ -131,6 +132,8 @@ class _Repairer:
 
     def _formed(self, value: JsonValue, schema: Schema, where: str) -> JsonValue:
         kinds = types_of(schema)
+        if value is None and schema.get("nullable") is True:
+            return None
         if kinds and json_type(value) not in kinds and not (json_type(value) == "integer" and "number" in kinds):
             converted = next(
                 (read for kind in kinds if (read := self._as_kind(value, kind)) is not UNREADABLE), UNREADABLE
@@ -149,8 +152,7 @@ class _Repairer:
 
     def _inside(self, value: JsonValue, schema: Schema, where: str) -> JsonValue:
         if isinstance(value, list):
-            items = as_schema(schema.get("items"))
-            return [self.value(item, items, f"{where}[{index}]") for index, item in enumerate(value)]
+            return [self.value(item, item_of(schema, at), f"{where}[{at}]") for at, item in enumerate(value)]
         allowed = schema.get("enum")
         if isinstance(allowed, list) and (not self.schemas.spend(len(allowed)) or value in allowed):
             return value
@@ -184,7 +186,12 @@ def _unwrap(value: JsonValue, schema: Schema) -> tuple[JsonValue, str]:
     if isinstance(value, dict) and len(value) == 1:
         key, value = next(iter(value.items()))
         inner = parse_text(value, dict)
-        if key in _WRAPPERS and key not in properties(schema) and inner is not UNREADABLE:
+        if (
+            key in _WRAPPERS
+            and not accepts_others(schema)
+            and key not in properties(schema)
+            and inner is not UNREADABLE
+        ):
             return inner, f"taken out of {key}"
     return value, ""
 
@@ -197,7 +204,8 @@ def _only_text(schema: Schema) -> str:
 
 
 def _plain(value: JsonValue) -> str:
-    return re.sub(r"[^0-9a-z]+", "", str(value).casefold())
+    """The value without the case and the spaces between its words; a sign or an operator stays."""
+    return _BETWEEN_WORDS.sub("", str(value).casefold())
 
 
 def _words(kinds: tuple[str, ...]) -> str:

@@ -27,7 +27,7 @@ MAX_PARTS = 32  # of one schema behind `$ref` and `allOf`
 MAX_FORMS, MAX_NESTED = 100, 12  # alternatives of one value, and levels of them
 _SCHEMA_KEYWORDS = ("additionalProperties", "contains", "not", "if", "then", "else", "propertyNames")
 _LIST_KEYWORDS = ("anyOf", "oneOf", "allOf", "prefixItems")
-_LISTS = (*_LIST_KEYWORDS, "required")
+_LISTS = (*_LIST_KEYWORDS, "required", "enum")
 _WITH_SUBSCHEMAS = (*_SCHEMA_KEYWORDS, *_LIST_KEYWORDS, "items")
 _MAP_KEYWORDS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 
@@ -148,7 +148,7 @@ def _forms(schema: Schema, root: Schema, deepest: int) -> Iterator[Schema]:
     for branch in branches:
         yield from _forms(branch, root, deepest - 1)
     if not branches:
-        yield resolved
+        yield {**resolved, "enum": [resolved["const"]]} if "const" in resolved else resolved
 
 
 def resolve(schema: Schema, root: Schema) -> Schema:
@@ -192,6 +192,9 @@ def _target(reference: str, root: Schema) -> Schema:
 def _both(first: Schema, second: Schema) -> Schema:
     """One schema for values that match both. The second's keyword counts where they differ."""
     both: dict[str, JsonValue] = {**first, **second}
+    for keyword, other in (("anyOf", "oneOf"), ("oneOf", "anyOf")):
+        if keyword in first and keyword in second and other not in both:
+            both[other] = first[keyword]
     if "required" in first and "required" in second:
         both["required"] = list(dict.fromkeys([*required_names(first), *required_names(second)]))
     outer, inner = first.get("properties"), second.get("properties")

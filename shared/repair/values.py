@@ -20,6 +20,12 @@ _FENCE = re.compile(r"\A\s*```[a-zA-Z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _OUTSIDE = re.compile(  # an unclosed quote extends to the end: one scan
     r"""("(?:\\.|[^"\\])*+"?|'(?:\\.|[^'\\])*+'?)|\b(true|false|null)\b""", re.DOTALL
 )
+_BRACKETS = re.compile(r"\[[^\[\]]*\]")
+_QUOTED = re.compile(r"""\A(['"])([^'"]*)\1\Z""")
+_FORMATS = (
+    *("date", "date-time", "time", "duration", "email", "hostname"),
+    *("ipv4", "ipv6", "uri", "uri-reference", "uuid"),
+)
 _WORD = re.compile(r"[^\s,\[\]{}()]+")
 
 
@@ -65,9 +71,9 @@ def normalized_text(text: str, schema: Mapping[str, JsonValue], where: str) -> s
     stripped = text.strip().strip("'\"").strip()
     if stripped != text and isinstance(allowed := schema.get("enum"), list):
         return stripped if stripped in allowed and text not in allowed else text
-    name = where.split("[", maxsplit=1)[0].rsplit(".", 1)[-1]
+    name = re.sub(r"(\[\d+\])+\Z", "", where).rsplit(".", 1)[-1]
     is_id = re.search(r"(^|_)ids?$|Ids?$", name) is not None
-    return stripped if stripped and (is_id or "format" in schema) else text
+    return stripped if stripped and (is_id or schema.get("format") in _FORMATS) else text
 
 
 def _literal(text: str) -> JsonValue:
@@ -144,7 +150,9 @@ def _array(value: JsonValue) -> JsonValue:
     items = parse_text(value, list)
     if items is not UNREADABLE or not value.strip():
         return items if value.strip() else []
-    words = [word.strip().strip("'\"") for word in value.strip().removeprefix("[").removesuffix("]").split(",")]
+    plain = value.strip()
+    plain = plain[1:-1] if _BRACKETS.fullmatch(plain) else plain
+    words = [_QUOTED.sub(r"\2", word.strip()) for word in plain.split(",")]
     if len(words) > 1 and not all(_WORD.fullmatch(word) for word in words):
         return UNREADABLE  # prose with a comma in it is not a list of ids
     return cast("JsonValue", words if all(words) else UNREADABLE)

@@ -232,6 +232,10 @@ def test_a_changed_order_keeps_each_tools_name() -> None:
     [
         (INVALID_PARAMS, "Unknown tool: t", False),
         (INVALID_REQUEST, "Session terminated", False),
+        (-32001, "Session not found", False),
+        (-32000, "Bad Request: No valid session ID provided", False),
+        (-32000, "Bad Request: Server not initialized", False),
+        (-32000, "the session of parliament is over", True),
         (INVALID_REQUEST, "Unexpected content type: text/html", True),
         (INTERNAL_ERROR, "Server returned an error response", True),
         (CONNECTION_CLOSED, "Connection closed", True),

@@ -247,6 +247,8 @@ DOCUMENT = resource(mimeType="text/markdown", text="9 to 17")
 OWN_FIELDS: Any = [
     {"type": "json", "json": {"a": 1}},
     {"type": "json", "data": {"a": 1}},
+    {"type": "json", "data": '{"a":1}'},
+    {"type": "data", "data": "plain words", "label": "x"},
     {"type": "text", "content": "x"},
     {"type": "resource", "resource": "x"},
     {"type": 5},
@@ -290,6 +292,22 @@ RESULTS: dict[str, tuple[dict[str, Any], Any]] = {
     "picture and sound": (
         blocks({"type": "image", "mimeType": "image/png", "data": BLOB}, {"type": "audio", "data": BLOB}),
         [{"type": "image", "mimeType": "image/png", "bytes": 7}, {"type": "audio", "mimeType": None, "bytes": 7}],
+    ),
+    "nulls beside a blob": (
+        blocks(resource(mimeType="text/plain", text=None, blob=BLOB)),
+        [{"type": "resource", "uri": "doc://a", "mimeType": "text/plain", "text": "Größe"}],
+    ),
+    "blobs of any alphabet, padding and character set": (
+        blocks(
+            resource(mimeType="application/x-yaml", blob=BLOB.rstrip("=")),
+            resource(mimeType="text/plain; charset=iso-8859-1", blob="R3L232U="),
+            resource(mimeType="text/plain", blob=base64.urlsafe_b64encode("Größe ÿ?".encode("utf-16")).decode()),
+        ),
+        [
+            {"type": "resource", "uri": "doc://a", "mimeType": "application/x-yaml", "text": "Größe"},
+            {"type": "resource", "uri": "doc://a", "mimeType": "text/plain; charset=iso-8859-1", "text": "Größe"},
+            {"type": "resource", "uri": "doc://a", "mimeType": "text/plain", "text": "Größe ÿ?"},
+        ],
     ),
     "unknown kind": (blocks({"type": "chart", "text": "up"}), [{"type": "chart", "mimeType": None, "text": "up"}]),
     "fields of their own": (blocks(*OWN_FIELDS), OWN_FIELDS),
@@ -422,3 +440,45 @@ async def test_the_answers_bytes_need_not_be_characters() -> None:
     for transport in ("http", "events"):
         pages = [{"tools": [{**GOOD, "description": "found"}]}]
         assert await call({"result": blocks(text("found")), "pages": pages, "bytes": True}, transport) == "found"
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        {"before": "PHP Warning: x in y.php on line 3\n"},
+        {"line": "%s\nBye."},
+        {"before": NOTICE % ("message", '{"level": "info", "data": "x"}')},
+        {"line": "[%s]"},
+    ],
+)
+async def test_an_answer_over_http_is_found_in_whatever_else_is_sent(around: dict[str, str]) -> None:
+    assert await call({"result": blocks(text("found")), **around}, "http") == "found"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        (
+            "401 Unauthorized",
+            '{"error": "invalid_token", "error_description": "The token has expired"}',
+            'HTTP 401 Unauthorized: {"error": "invalid_token", "error_description": "The token has expired"}',
+        ),
+        ("403 Forbidden", "", "HTTP 403 Forbidden"),
+        ("429 Too Many Requests", "slow down", "HTTP 429 Too Many Requests: slow down"),
+        ("502 Bad Gateway", "<html>no backend</html>", "HTTP 502 Bad Gateway: <html>no backend</html>"),
+    ],
+)
+async def test_a_refusal_over_http_is_told_in_its_own_words(status: str, body: str, words: str) -> None:
+    async with connected({"pages": [{"tools": [GOOD]}], "status": status, "body": body}, "http") as servers:
+        outcome = await servers.call("s.good", {})
+        assert (outcome.ok, outcome.unknown) == (False, True)
+        assert words in outcome.error
+
+
+async def test_a_server_that_ends_at_any_first_message_but_initialize_is_used() -> None:
+    """Servers written in Rust do."""
+    script = {"pages": [{"tools": [GOOD]}], "result": blocks(text("found")), "initialize_first": True}
+    async with connected(script) as servers, asyncio.timeout(WAIT_TIMEOUT):
+        while not servers.specs():  # noqa: ASYNC110  the first event may be that the server is away
+            await asyncio.sleep(0.01)
+        assert (await servers.call("s.good", {})).value == "found"

@@ -2,7 +2,8 @@
 
 The file has a JSON object: `pages` of listed tools, `result` of a call, `before` a call's answer on stdout, and `line`,
 the form of that answer, in which %s stands for the message. `bytes`: each letter is a byte. `float_ids`: ids are 1.0.
-`error`: that of a call. Imports little.
+`error`: that of a call. `initialize_first`: it ends if the first message is another. Over HTTP, `status` and `body`
+answer a call. Imports little.
 """
 
 import asyncio
@@ -44,19 +45,23 @@ def reply(script: Script, message: dict[str, Any]) -> str:
     return json.dumps({"jsonrpc": "2.0", "id": identity, **(error if result is None else {"result": result})})
 
 
+def surrounded(script: Script, message: dict[str, Any], line: str = "%s") -> str:
+    """The answer of a call with what the script puts before and around it."""
+    return str(script.get("before", "") + reply(script, message).join(script.get("line", line).split("%s")))
+
+
 def main(script: Script) -> None:
+    is_first = script.get("initialize_first", False)
     for line in sys.stdin.buffer:
         message = json.loads(line)
+        if is_first and message.get("method") != "initialize":
+            sys.exit("expected initialize")
+        is_first = False
         if "method" not in message:
             continue
         if "id" in message:
             is_call = message["method"] == "tools/call"
-            answer = (
-                reply(script, message).join(script.get("line", "%s\n").split("%s"))
-                if is_call
-                else f"{reply(script, message)}\n"
-            )
-            answer = script.get("before", "") + answer if is_call else answer
+            answer = surrounded(script, message, "%s\n") if is_call else f"{reply(script, message)}\n"
             sys.stdout.buffer.write(
                 answer.encode("latin-1") if script.get("bytes") else answer.encode(errors="surrogatepass")
             )
@@ -73,12 +78,15 @@ async def over_http(script: Script) -> AsyncIterator[str]:
             size = int(head.partition("content-length:")[2].split("\r\n")[0] or 0)
             message = json.loads(await reader.readexactly(size)) if size else {}
             if "id" in message and "method" in message:
-                body = reply(script, message)
+                is_call = message["method"] == "tools/call"
+                body = surrounded(script, message) if is_call else reply(script, message)
+                body = script.get("body", body) if is_call else body
+                status = script.get("status", "200 OK") if is_call else "200 OK"
                 encoded = body.encode("latin-1") if script.get("bytes") else body.encode(errors="surrogatepass")
                 kind = "application/json"
                 if script.get("events"):
                     encoded, kind = b"event: message\ndata: " + encoded + b"\n\n", "text/event-stream"
-                start = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(encoded)}\r\n\r\n"
+                start = f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {len(encoded)}\r\n\r\n"
                 writer.write(start.encode() + encoded)
             else:
                 writer.write(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")

@@ -89,6 +89,12 @@ def test_a_byte_order_mark_before_a_document_is_skipped(text: str) -> None:
         ("a\u200b: 1", "this name has an invisible character; the line has an invisible zero width space (U+200B)"),
         ("a: 1\nb:\u00a02", "invisible no-break space (U+00A0) in column 3"),
         ("a: 1\n\u00a0b: 2", "invisible no-break space (U+00A0) in column 1"),
+        ("a: order ##5", "a # begins a comment here, and a text would be lost: put it in quotes"),
+        ("a: [Is it late?, Is it broken?]", "put a text with ? in quotes, in line 1"),
+        ("a: one\u2028two: three", "an invisible line separator (U+2028) ends a line in YAML: delete it"),
+        ("a: 1\nb: x\x85y", "(U+0085) ends a line in YAML: delete it, or write it as an escape, in line 2"),
+        ('a: "\\U00110000"', "this text has an escape that is no character, in line 1"),
+        ('a: "\\UFFFFFFFF"', "this text has an escape that is no character"),
         (
             "a: 1\nb: order #W1",
             "a # begins a comment here, and a text would be lost: put it in quotes",
@@ -176,3 +182,7 @@ def test_other_encodings_are_named(encoding: str) -> None:
 def test_bytes_that_are_no_text_are_placed() -> None:
     with pytest.raises(BadDocument, match="not UTF-8 text: save it as UTF-8, in line 2"):
         decode("a: 1\nb: é".encode("latin-1"))
+
+
+def test_halves_of_a_character_in_json_are_one_character() -> None:
+    assert read_yaml('a: "\\ud83d\\ude00"') == {"a": "😀"}

@@ -199,3 +199,28 @@ def test_the_size_of_a_schema_counts_properties_enum_values_and_characters() -> 
         *(3, 3, 9),
     )
     assert size(strict_schema(REPLIES["turn"])[0]).within(MAX_SIZE)
+
+
+@pytest.mark.parametrize(
+    ("part", "why"),
+    [
+        ({"type": "object", "additionalProperties": {}, "propertyNames": {"type": "string"}}, "any property"),
+        ({"type": "object", "additionalProperties": []}, "any property"),
+        ({"$ref": "#/$defs/B", "properties": {"extra": {}}, "required": ["extra"]}, "beside other keywords"),
+    ],
+)
+def test_a_tools_open_object_is_not_strict(part: dict[str, Any], why: str) -> None:
+    """A closed one would let the model send nothing, or not all that is needed."""
+    base: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
+    with pytest.raises(UnsupportedSchema, match=why):
+        to_strict({**base, "properties": {"a": part}, "$defs": {"B": base}})
+
+
+def test_odd_bounds_and_nullable_parts_are_converted() -> None:
+    bounds = {"minItems": "1", "maxItems": {"$data": "1/n"}}
+    parts = {"a": {"type": "array", "items": {"type": "string"}, **bounds}, "b": {"type": "string", "nullable": True}}
+    strict = to_strict({"type": "object", "properties": parts, "required": ["a", "b"], "additionalProperties": False})
+    assert strict["properties"] == {
+        "a": {"type": "array", "items": {"type": "string"}},
+        "b": {"type": ["string", "null"]},
+    }

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import codecs
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -19,8 +20,16 @@ MAX_ERROR = 2_000  # characters
 _REPEATED_LEVELS = 3  # of structured content in which its text is looked for
 _ENVELOPE = ("content", "structuredContent", "structured_content", "isError", "is_error", "_meta", "resultType")
 _BESIDE_TEXT = {"type", "text", "annotations", "_meta"}  # the fields of a text, which is missing if it is empty
-_TEXTUAL = re.compile(r"text/|application/(\S+\+)?(json|xml|yaml|javascript)\b", re.IGNORECASE)
+_TEXTUAL = re.compile(
+    r"\s*(text/|\S+\+(json|xml|yaml)\b|application/(x-)?(json|ndjson|xml|yaml|toml|sql|sh|javascript|typescript)\b)",
+    re.I,
+)
+_STANDARD = str.maketrans("-_", "+/")
+_CHARSET = re.compile(r"charset=[\"']?([\w.:-]+)", re.I)
 _REFUSED = (METHOD_NOT_FOUND, INVALID_PARAMS, HEADER_MISMATCH)  # sent before the call starts
+_LOST_SESSION = re.compile(
+    r"session( id)? (was |is )?(not found|terminated|expired|unknown|invalid)|no valid session|not initialized", re.I
+)
 
 
 class McpOutcome(NamedTuple):
@@ -51,7 +60,9 @@ def _has_failed(result: Mapping[str, JsonValue]) -> bool:
 
 def refused_outcome(server: str, error: MCPError) -> McpOutcome:
     """The outcome of a protocol error. Only some of them guarantee that the call did not start."""
-    session_is_lost = error.code == INVALID_REQUEST and "session" in error.message.lower()
+    session_is_lost = _LOST_SESSION.search(error.message) is not None or (
+        error.code == INVALID_REQUEST and "session" in error.message.lower()
+    )
     words = clean(error.message)[:MAX_ERROR] or "no reason given"
     if error.code in _REFUSED or session_is_lost:
         return McpOutcome(False, error=f"The MCP server “{server}” did not take the call: {words}")
@@ -155,10 +166,10 @@ def _summary(block: dict[str, JsonValue]) -> JsonValue:
     named = {"type": block.get("type"), "uri": inner.get("uri"), "mimeType": camel_or_snake(inner, "mimeType")}
     described = {name: inner.get(name) for name in ("name", "title", "description") if inner.get(name)}
     data = inner.get("blob", inner.get("data"))
-    if "text" in inner:
+    if "text" in inner and (inner["text"] or not isinstance(data, str)):
         body: dict[str, JsonValue] = {"text": _text(inner["text"])}
-    elif isinstance(data, str):
-        decoded = _decoded(data) if _TEXTUAL.match(str(named["mimeType"])) else None
+    elif isinstance(data, str) and ("blob" in inner or named["mimeType"] or block.get("type") in ("image", "audio")):
+        decoded = _decoded(data, kind) if _TEXTUAL.match(kind := str(named["mimeType"])) else None
         size = len(data.rstrip("=")) * 3 // 4
         body = {"bytes": size} if decoded is None else {"text": decoded}
     elif named["uri"] is not None:
@@ -170,11 +181,15 @@ def _summary(block: dict[str, JsonValue]) -> JsonValue:
     return {**named, **described, **body}
 
 
-def _decoded(data: str) -> str | None:
-    """The text in Base64; None if it cannot be decoded."""
+def _decoded(data: str, kind: str) -> str | None:
+    """The text in Base64, of either alphabet and with or without padding; None if it cannot be decoded."""
+    data = "".join(data.translate(_STANDARD).split()).rstrip("=")
     try:
-        return _text(base64.b64decode(data, validate=False).decode(errors="replace"))
-    except (binascii.Error, ValueError):
+        raw = base64.b64decode(data + "=" * (-len(data) % 4))
+        declared = next(iter(_CHARSET.findall(kind)), "utf-8")
+        charset = "utf-16" if raw[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else declared
+        return _text(raw.decode(charset, errors="replace"))
+    except (binascii.Error, ValueError, LookupError):
         return None
 
 

@@ -49,6 +49,7 @@ class Server:
         self._ended_event = anyio.Event()  # of the current connection
         self._end_reason = ""  # why this side ended the connection
         self._list_changed = anyio.Event()
+        self._mode = "auto"  # of the next connection
         self._noise_logged = False  # invalid output on stdout is logged once
         self._scope: anyio.CancelScope | None = None
         self._task: asyncio.Task[None] | None = None
@@ -121,8 +122,12 @@ class Server:
             message_handler=self._on_message,
             client_info=Implementation(name="parley", version="1"),
             cache=None,
+            mode=(mode := self._mode),
         )
+        if self.config.command:  # some servers end at any first message but “initialize”, which the other mode sends
+            self._mode = "legacy" if mode == "auto" else "auto"
         async with client:
+            self._mode = mode
             await self._list(client)
             self._client = client
             log.info("mcp_server_ready", server=self.config.name, tools=len(self.offer.specs))

@@ -129,7 +129,7 @@ def _messages(line: bytes) -> list[SessionMessage]:
     try:
         return [SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))]
     except ValidationError as error:
-        messages = [message for each in json_objects(text.decode()) if (message := _message(each))]
+        messages = [message for each in json_objects(text.decode()) if (message := as_message(each))]
         is_broken = error.errors(include_input=False)[0]["type"] == "json_invalid"
         if not messages and text.startswith(b"{") and _OURS in text and is_broken:
             # A caller waits for this reply, and which one cannot be told.
@@ -137,7 +137,7 @@ def _messages(line: bytes) -> list[SessionMessage]:
         return messages
 
 
-def _message(value: dict[str, JsonValue]) -> SessionMessage | None:
+def as_message(value: dict[str, JsonValue]) -> SessionMessage | None:
     """The object as a message; a reply of another form as an error for its caller; None if it is something else."""
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))

@@ -15,11 +15,14 @@ import structlog
 from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
+from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from pydantic import ValidationError
 
 from services.executor.mcp.config import McpServerConfig
-from services.executor.mcp.json_text import mended
+from services.executor.mcp.json_text import json_objects, mended
 from services.executor.mcp.raw_results import SendingStream, SentMethods
-from services.executor.mcp.stdio import open_child
+from services.executor.mcp.results import clean
+from services.executor.mcp.stdio import as_message, open_child
 from shared.message_limits import limit_responses
 
 LINE, LINES, WINDOW = 500, 50, 10.0  # of stderr: bytes per line, and lines per seconds
@@ -67,11 +70,51 @@ async def _http(
             headers=server.headers | {"accept-encoding": "identity"},
             timeout=httpx2.Timeout(HTTP_TIMEOUT, read=None),
             trust_env=not _is_local(server.url),  # no proxy for this machine
-            event_hooks={"response": [limit]},
+            event_hooks={"response": [limit, _make_readable]},
         ) as http,
         streamable_http_client(server.url, http_client=http, max_sse_event_size=message_bytes) as (read, write),
     ):
         yield _watched(read, write, ended)
+
+
+async def _make_readable(response: httpx2.Response) -> None:
+    """Let the library see every body as one JSON-RPC message: it drops what a refusal or an odd answer says.
+
+    It knows by itself what a 404 means: the session is lost.
+    """
+    is_refusal = response.status_code >= 400 and response.status_code != 404
+    is_json = response.headers.get("content-type", "").lower().startswith("application/json")
+    if (is_refusal or is_json) and isinstance(response.stream, httpx2.AsyncByteStream):
+        response.stream = _OneMessage(response, response.stream)
+        response.headers["content-type"] = "application/json"
+
+
+class _OneMessage(httpx2.AsyncByteStream):
+    """A body as one JSON-RPC message: the last one found in it, or the refusal in its own words."""
+
+    def __init__(self, response: httpx2.Response, stream: httpx2.AsyncByteStream) -> None:
+        self._refusal = f"HTTP {response.status_code} {response.reason_phrase}" if response.is_error else ""
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        body = b"".join([chunk async for chunk in self._stream])
+        try:
+            jsonrpc_message_adapter.validate_json(body, by_name=False)
+        except ValidationError:
+            body = self._message(body.decode(errors="replace")) or body
+        yield body
+
+    def _message(self, text: str) -> bytes:
+        if found := [message for each in json_objects(text) if (message := as_message(each))]:
+            return found[-1].message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        if not self._refusal:
+            return b""
+        words = f"{self._refusal}: {clean(text[:300]).strip()}".removesuffix(": ")
+        error = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=INTERNAL_ERROR, message=words))
+        return error.model_dump_json().encode()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 def _is_local(url: str) -> bool:
