@@ -96,7 +96,7 @@ def test_the_field_itself_decides_whether_a_text_is_an_id() -> None:
 
 
 DELETE = {"type": "object", "properties": {"kind": {"const": "delete"}, "path": {"type": "string"}}}
-WRITE = {
+WRITE: dict[str, Any] = {
     "type": "object",
     "properties": {
         "kind": {"const": "write"},
@@ -153,5 +153,5 @@ def test_fields_of_two_unions_are_both_known() -> None:
     def field(name: str) -> dict[str, Any]:
         return {"type": "object", "properties": {name: {"type": "string"}}}
 
-    both = {"allOf": [{"anyOf": [field("iban"), field("card")]}, {"anyOf": [field("phone"), field("mail")]}]}
+    both: Any = {"allOf": [{"anyOf": [field("iban"), field("card")]}, {"anyOf": [field("phone"), field("mail")]}]}
     assert repair({"iban": "x", "phone": "5"}, both).arguments == {"iban": "x", "phone": "5"}
