@@ -1,57 +1,16 @@
 """MCP servers that answer oddly: what can be read is used, and the rest is named."""
 
-import asyncio
 import base64
 import json
-import sys
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 from parley.events.values import Step
-from services.executor.mcp import McpServerConfig, McpTools
 from services.executor.sources.mcp import McpSource
 from shared.plan_checks.steps import step_problems
-from tests.support.mcp_odd import HANDSHAKE, Script, over_http
-from tests.support.timeouts import WAIT_TIMEOUT
-
-SERVER = str(Path(__file__).parents[1] / "support" / "mcp_odd.py")
-SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
-GOOD = {"name": "good", "description": "works", "inputSchema": SCHEMA}
-TRANSPORTS = ("stdio", "http", "events")
-
-
-@asynccontextmanager
-async def connected(script: Script, transport: str = "stdio") -> AsyncIterator[McpTools]:
-    async with AsyncExitStack() as stack:
-        if transport == "stdio":
-            file = Path(stack.enter_context(TemporaryDirectory())) / "script"
-            file.write_text(json.dumps(script))
-            config = McpServerConfig(name="s", command=sys.executable, args=(SERVER, str(file)), timeout=20)
-        else:
-            url = await stack.enter_async_context(over_http({**script, "events": transport == "events"}))
-            config = McpServerConfig(name="s", url=url, timeout=20)
-        changed = asyncio.Event()
-        tools = McpTools([config], changed=changed.set)
-        await tools.start()
-        stack.push_async_callback(tools.stop)
-        async with asyncio.timeout(WAIT_TIMEOUT):
-            await changed.wait()
-        yield tools
-
-
-async def call(script: Script, transport: str = "stdio") -> Any:
-    """The value of a call of a server with one tool."""
-    async with connected({"pages": [{"tools": [GOOD]}], **script}, transport) as tools:
-        outcome = await tools.call("s.good", {})
-        assert outcome.ok, outcome.error
-        assert (await tools.call("s.good", {})).ok, "the server is still there"
-        return outcome.value
-
+from tests.support.mcp_odd import HANDSHAKE
+from tests.support.mcp_odd_client import GOOD, NOTICE, SCHEMA, TRANSPORTS, blocks, call, connected, text
 
 # --- lists of tools
 
@@ -229,14 +188,6 @@ async def test_a_result_that_contradicts_its_schema_arrives_nevertheless() -> No
 # --- results
 
 
-def blocks(*content: Any, **more: Any) -> dict[str, Any]:
-    return {"content": list(content), **more}
-
-
-def text(words: Any) -> dict[str, Any]:
-    return {"type": "text", "text": words}
-
-
 def resource(**inner: Any) -> dict[str, Any]:
     return {"type": "resource", "resource": {"uri": "doc://a", **inner}}
 
@@ -406,7 +357,6 @@ async def test_an_error_of_another_form_is_told_in_its_own_words(error: Any, wor
 # --- output around messages
 
 
-NOTICE = '{"jsonrpc": "2.0", "method": "notifications/%s", "params": %s}'
 OUTPUT: dict[str, dict[str, str]] = {
     "progress without a line end": {"before": "working 10% 20% 100%"},
     "progress of a terminal": {"before": "\x1b[2K 10%\r 20%\r"},
@@ -440,45 +390,3 @@ async def test_the_answers_bytes_need_not_be_characters() -> None:
     for transport in ("http", "events"):
         pages = [{"tools": [{**GOOD, "description": "found"}]}]
         assert await call({"result": blocks(text("found")), "pages": pages, "bytes": True}, transport) == "found"
-
-
-@pytest.mark.parametrize(
-    "around",
-    [
-        {"before": "PHP Warning: x in y.php on line 3\n"},
-        {"line": "%s\nBye."},
-        {"before": NOTICE % ("message", '{"level": "info", "data": "x"}')},
-        {"line": "[%s]"},
-    ],
-)
-async def test_an_answer_over_http_is_found_in_whatever_else_is_sent(around: dict[str, str]) -> None:
-    assert await call({"result": blocks(text("found")), **around}, "http") == "found"
-
-
-@pytest.mark.parametrize(
-    ("status", "body", "words"),
-    [
-        (
-            "401 Unauthorized",
-            '{"error": "invalid_token", "error_description": "The token has expired"}',
-            'HTTP 401 Unauthorized: {"error": "invalid_token", "error_description": "The token has expired"}',
-        ),
-        ("403 Forbidden", "", "HTTP 403 Forbidden"),
-        ("429 Too Many Requests", "slow down", "HTTP 429 Too Many Requests: slow down"),
-        ("502 Bad Gateway", "<html>no backend</html>", "HTTP 502 Bad Gateway: <html>no backend</html>"),
-    ],
-)
-async def test_a_refusal_over_http_is_told_in_its_own_words(status: str, body: str, words: str) -> None:
-    async with connected({"pages": [{"tools": [GOOD]}], "status": status, "body": body}, "http") as servers:
-        outcome = await servers.call("s.good", {})
-        assert (outcome.ok, outcome.unknown) == (False, True)
-        assert words in outcome.error
-
-
-async def test_a_server_that_ends_at_any_first_message_but_initialize_is_used() -> None:
-    """Servers written in Rust do."""
-    script = {"pages": [{"tools": [GOOD]}], "result": blocks(text("found")), "initialize_first": True}
-    async with connected(script) as servers, asyncio.timeout(WAIT_TIMEOUT):
-        while not servers.specs():  # noqa: ASYNC110  the first event may be that the server is away
-            await asyncio.sleep(0.01)
-        assert (await servers.call("s.good", {})).value == "found"
