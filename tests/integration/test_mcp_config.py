@@ -40,7 +40,7 @@ def test_a_common_mcp_json_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
                     "url": "https://shop.example/mcp",
                     "headers": {"X-Key": "Bearer ${SHOP_TOKEN}"},
                 },
-                "files": {"command": "npx", "args": ["-y", "${SHOP_PLACE:-/srv}"], "env": {"T": "${SHOP_TOKEN}"}},
+                "files": {"command": "npx", "args": ["-y", "${SHOP_PLACE:-/srv}"], "env": {"T": "${env:SHOP_TOKEN}"}},
             },
         )
     )
@@ -71,6 +71,7 @@ def test_a_common_mcp_json_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ({"a": {"command": "x", "args": "hunter2"}}, "mcpServers.a.args: Input should be a valid array"),
         ({"a": {"command": "x", "env": {"K": 5}}}, "mcpServers.a.env.K: Input should be a valid string"),
         ({"a": {"command": "x", "env": {"K": "${NOT_THERE}"}}}, "mcpServers.a.env.K: the environment has no NOT_THERE"),
+        ({"a": {"url": "http://h", "headers": {"K": "${input:key}"}}}, "a.headers.K: nobody is asked for ${input:key}"),
         ({"a": {"command": "x", "timeout": 0}}, "mcpServers.a.timeout: Input should be greater than 0"),
         ({"a": {"command": "x", "policy": "hunter2"}}, "mcpServers.a.policy: Input should be 'always', 'writes'"),
         ({"a": {"command": "x", "tools": {"t": {"effect": "none"}}}}, "mcpServers.a.tools.t.effect: Input should be"),

@@ -18,7 +18,8 @@ from shared.environment import environment_variable
 from shared.logging import SECRET_NAME, keep_secret
 
 NAME = re.compile(r"^[A-Za-z0-9_-]{1,40}$")
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")  # `env:` is of editors' files
+_INPUT = re.compile(r"\$\{input:[^}]*\}")
 MAX_BYTES = 1_000_000
 _EXPANDED = ("command", "args", "env", "cwd", "url", "headers")
 
@@ -117,6 +118,8 @@ def _server(path: Path, name: str, raw: JsonValue) -> McpServerConfig:
 def _expand(where: str, value: JsonValue) -> JsonValue:
     match value:
         case str():
+            if asked := _INPUT.search(value):
+                raise BadConfig(f"{where}: nobody is asked for {asked[0]} here: name a variable of the environment.")
             return _VARIABLE.sub(lambda match: _value_of(where, match), value)
         case list():
             return [_expand(f"{where}[{number}]", item) for number, item in enumerate(value)]
