@@ -14,21 +14,24 @@ from shared.llm.schema import Capabilities
 from shared.message_limits import MessageTooLong
 
 SETTINGS = "MODEL_MAX_MESSAGE_BYTES and MODEL_MAX_RESPONSE_BYTES"
-REJECTED = frozenset({400, 405, 406, 413, 414, 415, 422, 431})  # status codes of requests that can never succeed
+REJECTED = frozenset({400, 406, 413, 414, 415, 422, 431})  # status codes of requests that can never succeed
 # What servers say of a cause, in their words and codes, in lower case.
 CONTEXT_EXCEEDED = re.compile(
     r"context[ _](?:length|size|window|limit)|exceed_context_size|model's context|model token limit|too many tokens"
     r"|(?:prompt|input|request(?! entity)|message)s?\b.{0,60}\btoo (?:long|large)|max(?:imum)? (?:model|prompt) len"
     r"|input token count|`?inputs`?.{0,30}\btokens?\b|range of input length|exceeds max length|reduce the length"
+    r"|(?:input|prompt) length\b.{0,40}\bexceeds?\b|maximum supported sequence length|exceed max message tokens"
 )
 RATE_LIMITED = re.compile(r"per[ _]?(?:second|minute|hour|day)|retry in|try again|rate[ _]limit|retrydelay")
 NO_QUOTA = re.compile(
     r"insufficient[ _](?:quota|balance|credits?|funds)|exceeded your current quota|credit balance|out of credits"
-    r"|billing|payment required|spending limit|in arrears"
+    r"|billing|payment required|spending limit|in arrears|arrearage|not[ _]enough[ _](?:balance|credits)"
+    r"|balance is insufficient|account(?: is| has an)? ?overdue|n't have (?:any|enough) (?:balance|credits)"
 )
 UNKNOWN_MODEL = re.compile(
     r"model_not_found|modelnotfound|deploymentnotfound|(?:invalid|unknown|unsupported) model\b|not a valid model"
     r"|no models? (?:is |are )?loaded|\bmodel\b.{0,120}\b(?:not (?:found|exist|available|loaded)|doesn't exist)"
+    r"|no such model|model_not_supported|model_decommissioned|unexpected endpoint"
 )
 WRONG_KEY = re.compile(
     r"api[ _-]?key\b.{0,40}\b(?:not valid|invalid|incorrect|missing|expired|required)"
@@ -110,6 +113,8 @@ def classify(error: Exception, *, names: SettingNames, ability: Capabilities) ->
             return _Answer.of_status(error, names).meaning(names, ability)
         case ErrorAnswer():
             return _Answer.of_body(error.body, names).meaning(names, ability)
+        case RecursionError():
+            return TransientFault("the endpoint sent data that is nested too deeply")
         case httpx2.HTTPError():
             return TransientFault(f"the connection broke: {type(error).__name__}")
         case _:
@@ -161,7 +166,7 @@ class _Answer(NamedTuple):
                 return ModelFailed(f"{CONTEXT_ADVICE}. The endpoint says: {words}")
             if without := ability.without_rejected(text):
                 return UnsupportedRequest(words, without)
-            if status == 404 or (status < 500 and UNKNOWN_MODEL.search(text)):
+            if status in (404, 405, 410) or (status < 500 and UNKNOWN_MODEL.search(text)):
                 return ModelMisconfigured(
                     f"the endpoint knows no such address or model{code}: check {names.url} and {names.model}. {words}"
                 )

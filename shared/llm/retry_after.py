@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain, islice
 from math import ceil
 
 import httpx2
@@ -36,8 +36,19 @@ WORDS = re.compile(
 def asked_wait(error: Exception) -> float | None:
     """Seconds that the server asks to wait before the next request; None if it does not say."""
     headers = error.response.headers if isinstance(error, openai.APIStatusError) else httpx2.Headers()
-    body = list(islice(_leaves(error.body), MAX_LEAVES)) if isinstance(error, openai.APIError | ErrorAnswer) else []
+    body = list(islice(chain.from_iterable(map(_leaves, _bodies(error))), MAX_LEAVES))
     return next((wait for wait in _answers(headers, body) if wait and 0 < wait <= LONGEST), None)
+
+
+def _bodies(error: Exception) -> Iterator[object]:
+    """The error's body; the openai package keeps only what is under its key `error`, so also the whole of it."""
+    if isinstance(error, openai.APIError | ErrorAnswer):
+        yield error.body
+    if isinstance(error, openai.APIStatusError):
+        try:
+            yield error.response.json()
+        except (ValueError, RecursionError, httpx2.StreamError):
+            return
 
 
 def _answers(headers: httpx2.Headers, body: list[tuple[str, object]]) -> Iterator[float | None]:

@@ -19,9 +19,11 @@ STREAM_OPTIONS = re.compile(r"stream[ _]?options|include_usage")
 TEMPERATURE = re.compile(r"temperature")
 SYSTEM_ROLE = re.compile(
     r"system[ _](?:role|message|prompt)s?\b.{0,40}\bnot|only user and assistant roles|role system|support 'system'"
+    r"|support system[ _](?:role|message|prompt|instruction)s?|developer instruction"
 )
 FORMAT = re.compile(
     r"(?:response|output)[ _]?format|json[ _]?(?:schema|object|mode)|structured[ _]?output|schema|grammar|guided"
+    r"|failed_generation|json_validate_failed|(?:generate|validate|output) (?:valid )?json"
 )
 
 

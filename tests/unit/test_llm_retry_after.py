@@ -145,6 +145,14 @@ def test_waits_in_error_bodies(body: object, seconds: float | None) -> None:
     assert asked_wait(status_error(body)) == (None if seconds is None else pytest.approx(seconds))
 
 
+@pytest.mark.parametrize("inner", ["Rate limit exceeded", {"message": "Too many requests"}])
+def test_a_wait_beside_the_error(inner: object) -> None:
+    """The openai package passes on only what is under `error`."""
+    request = httpx2.Request("POST", "http://model/v1")
+    response = httpx2.Response(429, json={"error": inner, "retry_after": 30}, request=request)
+    assert asked_wait(openai.APIStatusError("no", response=response, body=inner)) == 30
+
+
 def test_a_wait_in_an_error_within_a_stream() -> None:
     request = httpx2.Request("POST", "http://model/v1")
     assert asked_wait(openai.APIError("no", request=request, body={"message": "Try again in 4s."})) == 4

@@ -230,6 +230,17 @@ def test_halves_of_characters() -> None:
         ({"error": "Bad Request", "message": "why"}, "Bad Request; why"),
         ({"error": {"code": "model_not_found"}}, "model_not_found"),
         ({"strange": "why"}, '{"strange": "why"}'),
+        ({"code": 429, "errorMessage": "why"}, '{"code": 429, "errorMessage": "why"}'),
+        ({"code": "X", "Message": "why"}, '{"code": "X", "Message": "why"}'),
+        ({"status": "error", "error_msg": "why"}, '{"status": "error", "error_msg": "why"}'),
+        ({"title": "Invalid.", "errors": {"model": ["why", "and"]}}, "model: why; model: and; Invalid."),
+        ({"message": "Invalid.", "details": {"model": "why"}}, "Invalid.; model: why"),
+        ({"errors": [{"field": "model", "defaultMessage": "why"}]}, "field: model; defaultMessage: why"),
+        ({"error": {"message": '[{"path": ["model", 0], "message": "why"}]'}}, "model.0: why"),
+        ({"error": "Bad Request", "reason": "this is why"}, "this is why; Bad Request"),
+        ({"error": "Bad Request", "reason": "invalid_request"}, "Bad Request"),
+        ({"error": {"message": "why", "metadata": {"flagged_input": "my billing"}}}, "why"),
+        ({"error": {"message": "why", "details": [{"reason": "KEY", "domain": "x.com"}]}}, "why"),
         ("<html><head><style>p{}</style><title>502 Bad</title></head><p>why &amp; how", "502 Bad why & how"),
         ("why\n\nso", "why so"),
         ('"why"', "why"),
@@ -248,6 +259,12 @@ def test_a_hostile_error_body_is_read_soon(body: str) -> None:
     began = time.process_time()
     read_error(body + "<html>")
     assert time.process_time() - began < 10
+
+
+def test_of_a_body_with_very_many_texts_some_are_read() -> None:
+    tens = [[f"{number + digit:03}." for digit in range(10)] for number in range(0, 1000, 10)]
+    words = read_error({"error": [tens[start : start + 10] for start in range(0, 100, 10)]}).words
+    assert words.split("; ") == [f"{number:03}." for number in range(200)]
 
 
 SYSTEM: Message = {"role": "system", "content": "s"}
