@@ -131,6 +131,8 @@ class OpenAIModel:
                 except InvalidReply:
                     attempt_state.outcome = "invalid"
                     raise
+                except ErrorAnswer as error:
+                    raise self._fault(error, ability, attempt_state.draft) from error
                 except asyncio.CancelledError:
                     attempt_state.outcome = "cancelled"
                     raise
@@ -181,16 +183,21 @@ class OpenAIModel:
                 fields = request.reply.model_fields
                 await collect(response.http_response, attempt.draft, request.on_partial, fields, on_data)
         except Exception as error:
-            fault = classify(error, names=self._setting_names, ability=ability)
-            is_answer = isinstance(error, APIStatusError | ErrorAnswer)
-            attempt.draft.refused = isinstance(fault, ModelUnreachable) or (is_answer and not attempt.draft.text)
-            if isinstance(fault, TransientFault):
-                if attempt.draft.finish == "stop":
-                    return  # only the end of the stream is missing
-                arrived = error.raw if isinstance(error, ErrorAnswer) else ""
-                fault.raw = self._setting_names.hide(fault.raw or attempt.draft.text or arrived)
-                fault.wait = asked_wait(error)
+            fault = self._fault(error, ability, attempt.draft)
+            if isinstance(fault, TransientFault) and attempt.draft.finish == "stop":
+                return  # only the end of the stream is missing
             raise fault from (None if fault is error else error)
+
+    def _fault(self, error: Exception, ability: Capabilities, draft: PartialReply) -> Exception:
+        """What the error means; a transient fault with what has arrived, and the wait that the server asks for."""
+        fault = classify(error, names=self._setting_names, ability=ability)
+        is_answer = isinstance(error, APIStatusError | ErrorAnswer)
+        draft.refused = isinstance(fault, ModelUnreachable) or (is_answer and not draft.text)
+        if isinstance(fault, TransientFault):
+            arrived = error.raw if isinstance(error, ErrorAnswer) else ""
+            fault.raw = self._setting_names.hide(fault.raw or draft.text or arrived)
+            fault.wait = asked_wait(error)
+        return fault
 
     def _options[R: BaseModel](self, request: ModelRequest[R], ability: Capabilities) -> dict[str, Any]:
         options: dict[str, Any] = {"model": request.model}

@@ -17,6 +17,7 @@ MAX_COUNT = 10**9  # tokens; a larger count is an error of the server
 MAX_TOOL_CALLS = 100
 THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_text", "thought", "reasoning_details")
 ERROR_KEYS = ("error", "errors", "detail")
+BOOKKEEPING = frozenset({"id", "object", "type", "created", "model", "usage", "choices"})  # of counts and pings
 Finish = Literal["stop", "length", "filter", "error"]
 _SPELLINGS: dict[Finish, str] = {
     "stop": "stop eos eos_token end end_turn stop_sequence stop_token complete completed done finish finished normal "
@@ -82,6 +83,11 @@ class PartialReply:
         """The reasoning that the server sent in a field of its own."""
         return str(storable(self.reasoning.getvalue()))
 
+    @property
+    def size(self) -> int:
+        """Characters that have arrived."""
+        return self.content.tell() + self.reasoning.tell() + sum(call.arguments.tell() for call in self.tool_calls)
+
     def estimated_tokens(self) -> int:
         """Completion tokens, estimated for servers that do not count."""
         return estimate([self.content.getvalue(), self.reasoning.getvalue()])
@@ -96,13 +102,12 @@ class PartialReply:
                 raise ErrorAnswer({"message": value})
             self.non_completion = value if value not in (None, []) else self.non_completion
             return
-        is_error = error or "error" in (value.get("object"), value.get("type")) or any(map(value.get, ERROR_KEYS))
-        if is_error and self.finish is None:
-            raise ErrorAnswer(value)
-        choices = _objects(value.get("choices"))
-        if not isinstance(value.get("choices"), list):
+        reported = value if error else _reported_error(value)
+        if reported and self.finish is None:
+            raise ErrorAnswer(reported)
+        if not isinstance(value.get("choices"), list) and value.keys() - BOOKKEEPING:
             self.non_completion = value
-        for choice in choices:
+        for choice in _objects(value.get("choices")):
             self._take_choice(choice)
         groq = value.get("x_groq")
         for usage in (value.get("usage"), groq.get("usage") if isinstance(groq, dict) else None):
@@ -110,9 +115,11 @@ class PartialReply:
 
     def _take_choice(self, choice: dict[str, Any]) -> None:
         index = choice.get("index") if isinstance(choice.get("index"), int) else 0
-        self.choice = index if self.choice is None else self.choice
+        if not (self.finish or self._has_answer()):
+            self.choice = index  # LiteLLM sends the thoughts as a choice of their own
         if index != self.choice:
             return
+        self.non_completion = None  # whatever came before did not end the reply
         delta, message = choice.get("delta"), choice.get("message")
         chunk = delta if isinstance(delta, dict) else {}
         self._take_message(chunk)
@@ -123,7 +130,12 @@ class PartialReply:
             self._take_message(fields)
             self.stream_done = not isinstance(delta, dict)
         self.finish = _finish(choice.get("finish_reason")) or self.finish
+        if self.finish == "stop" and _finish(choice.get("native_finish_reason")) == "error" and not self._has_answer():
+            self.finish = "error"  # OpenRouter: the provider's reason
         self.usage = count_tokens(choice.get("usage")) or self.usage
+
+    def _has_answer(self) -> bool:
+        return bool(self.content.tell() or self.tool_calls)
 
     def _take_message(self, message: dict[str, Any]) -> None:
         parts = list(_parts(message.get("content")))
@@ -138,8 +150,7 @@ class PartialReply:
         for position, call in enumerate(_objects(message.get("tool_calls"))):
             self._take_tool_call(call.get("index", position), call.get("id"), call.get("function"))
         self._take_tool_call(None, None, message.get("function_call"))
-        size = self.content.tell() + self.reasoning.tell() + sum(call.arguments.tell() for call in self.tool_calls)
-        if size > REPLY_LIMIT:
+        if self.size > REPLY_LIMIT:
             raise ModelFailed(f"the reply is longer than {REPLY_LIMIT:,} characters", raw=self.text[:10_000])
 
     def _take_tool_call(self, index: object, call_id: object, function: object) -> None:
@@ -153,6 +164,15 @@ class PartialReply:
         name, arguments = function.get("name"), function.get("arguments")
         call.name = name if isinstance(name, str) and name else call.name
         call.arguments.write(arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else "")
+
+
+def _reported_error(value: dict[str, Any]) -> dict[str, Any] | None:
+    """The object with an error that a chunk reports of itself, of a choice (OpenRouter), or in `x_groq`."""
+    if "error" in (value.get("object"), value.get("type")) or any(map(value.get, ERROR_KEYS)):
+        return value
+    parts = [*_objects(value.get("choices")), *_objects([value.get("x_groq")])]
+    failed = (part for part in parts if part.get("error") and _finish(part.get("finish_reason")) in (None, "error"))
+    return next(({"error": part["error"]} for part in failed), None)
 
 
 def count_tokens(usage: object) -> Tokens | None:
@@ -204,7 +224,9 @@ def _parts(content: object, *, is_thought: bool = False, levels: int = 4) -> Ite
             for part in content:
                 untyped = isinstance(part, dict) and part.keys() == {"text"}
                 yield from _parts(part["text"] if untyped else part, is_thought=is_thought, levels=levels - 1)
-        case {"thinking": inner} | {"reasoning": inner} | {"summary": inner} if levels:
+        case {"type": str(), "thinking": inner} | {"type": str(), "reasoning": inner} if levels:
+            yield from _parts(inner, is_thought=True, levels=levels - 1)
+        case {"type": str(), "summary": inner} if levels:
             yield from _parts(inner, is_thought=True, levels=levels - 1)
         case {"type": str() as kind, "text": str() as text}:
             yield text, is_thought or "reasoning" in kind or "thinking" in kind

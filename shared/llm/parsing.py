@@ -8,14 +8,13 @@ or is malformed at the end. Nothing unfinished is completed, and nothing is repa
 import json
 import re
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
 from parley.reply import json_value
 from shared.domain.storable import storable
-from shared.llm.completion import PartialReply
+from shared.llm.completion import ErrorAnswer, PartialReply
 from shared.llm.faults import InvalidReply, TransientFault
 from shared.llm.repair import repaired
 from shared.llm.text_objects import REPLY_SUFFIX, only_value, read_text
@@ -23,7 +22,7 @@ from shared.llm.text_objects import REPLY_SUFFIX, only_value, read_text
 REPAIR_LIMIT = 50_000  # characters; a text built to be hard to repair takes up to a second at this size
 MAX_OBJECTS = 100  # the last ones are tried
 CALLS = ("tool_calls", "function", "function_call")
-BROKEN = 'the JSON in it is broken: a quote within a text is written \\", a line break \\n'
+BROKEN = 'the JSON in it is broken: a quote within a text is written \\", a line break \\n, a backslash \\\\'
 _REST_OF_TEXT = re.compile(r"[^{}\"']*+[\"'][^{}]*+\}")  # after an object that a quote and a brace of its text closed
 Extra = Literal["forbid"] | None  # an unknown name in a repaired object may be a part of a text
 ARGUMENTS = ("arguments", "parameters", "input")  # of a tool call: an object, or the JSON text of one
@@ -32,7 +31,7 @@ ARGUMENTS = ("arguments", "parameters", "input")  # of a tool call: an object, o
 def read_reply[R: BaseModel](draft: PartialReply, reply: type[R]) -> R:
     """The object in the answer, else in the arguments of a tool call, else the one that all thoughts consist of.
 
-    Raises InvalidReply, or TransientFault if the server stopped in the middle.
+    Raises InvalidReply, or TransientFault if the server stopped in the middle, or ErrorAnswer if it said why.
     """
     text = draft.text
     said_to_end = draft.finish is not None or draft.stream_done
@@ -46,10 +45,12 @@ def read_reply[R: BaseModel](draft: PartialReply, reply: type[R]) -> R:
                 continue
         reading = read_text(text)
         thoughts = draft.thoughts or reading.thoughts
-        if draft.finish == "stop" and not reading.visible.strip() and (value := _only_object(thoughts)) is not None:
-            fitting = _validated(value, reply)
-            if not isinstance(fitting, ValidationError):
-                return fitting
+        if draft.finish == "stop" and not reading.visible.strip():
+            for value in map(_only_object, (reading.thoughts, draft.thoughts)):
+                if value is not None and isinstance(fitting := _validated(value, reply), reply):
+                    return fitting
+        if draft.finish is None and draft.non_completion is not None and (fault.unfinished or fault.no_object):
+            raise ErrorAnswer({"error": draft.non_completion}) from fault  # this came instead of the rest
         if (fault.unfinished and draft.finish is None) or (fault.no_object and not said_to_end):
             raise TransientFault("the reply was cut off", raw=text) from fault
         if not fault.no_object or (reading.visible.strip() and not draft.tool_calls):
@@ -105,10 +106,15 @@ def _validated[R: BaseModel](value: dict[str, Any], reply: type[R], extra: Extra
 
 
 def _fitting[R: BaseModel](value: dict[str, Any], reply: type[R], extra: Extra) -> R | ValidationError:
-    """The reply that this object is, has beside other keys, or encloses as a tool call does; or why it is none."""
-    results = (_validated(item, reply, extra) for item in chain([value], _enclosed(value, reply)))
-    own = next(results)
-    return own if isinstance(own, reply) else next((inner for inner in results if isinstance(inner, reply)), own)
+    """The reply that this object is, has beside other keys, or encloses as a tool call does; or why it is none.
+
+    Of several enclosed ones the last is taken: a draft comes before the final one.
+    """
+    own = _validated(value, reply, extra)
+    if isinstance(own, reply):
+        return own
+    fitting = (_validated(item, reply, extra) for item in reversed(list(_enclosed(value, reply))))
+    return next((inner for inner in fitting if isinstance(inner, reply)), own)
 
 
 def _enclosed(value: dict[str, Any], reply: type[BaseModel]) -> Iterator[dict[str, Any]]:

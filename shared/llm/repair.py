@@ -13,11 +13,17 @@ _COMMENT = re.compile(rf"({STRING})|{COMMENT}|#[^\n]*", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([\\/\"'])|[bfnrt])")
 _FRACTION = re.compile(r"(?<![0-9])[0-9]++(?:\.[0-9]+(?:e[+-]?[0-9]+)?|e[+-]?[0-9]+)")  # 1.50 is read as 1.5
 _OPTIONAL_COMMA = re.compile(r",(?=\s*(?:[}\]]|([\"']?)[\w-]+\1\s*:))")
+_ANY_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_LAST_BREAK = re.compile(r"""\\n["']\s*[,}\]"']|\n["']\s*[,}\]]""")  # at the end of a text: the repair drops it
 _STRING = re.compile(r'"((?:[^"\\]++|\\.)*+)"')
 
 
 def repaired(source: str) -> dict[str, Any] | None:
     """The repaired object; None if a repair would lose text. All strings and brackets of the source must be closed."""
+    escapes = {escape for escape in _ANY_ESCAPE.findall(source) if len(escape) == 1}
+    is_ambiguous = escapes - set("\"'\\/bfnrt") and escapes & set("bfnrt")  # C:\Users\bob has no backspace
+    if is_ambiguous or _LAST_BREAK.search(source):
+        return None
     try:
         value = repair_json(source, return_objects=True)
     except (ValueError, RecursionError):

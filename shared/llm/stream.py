@@ -20,8 +20,8 @@ from shared.llm.types import OnPartial
 PARTIAL_EVERY = 1 / 30  # seconds
 DONE = "[DONE]"
 _BODY_STARTS = '{[<"'
-_SPACE = re.compile(r"\s*")
-_FIELDS = ("data", "event", "id", "retry", "")  # of server-sent events; a comment has an empty name
+_SPACE = re.compile(r"(?:\s|\ufeff|data:)*+")  # between values, also the field's name again
+_FIELDS = ("data", "event", "id", "retry", "error", "")  # of server-sent events; a comment has an empty name
 _DECODER = json.JSONDecoder(strict=False)
 
 
@@ -43,6 +43,7 @@ async def collect(
             on_data()
 
     async for event, text in events(response, arrived):
+        before = draft.size
         for value in _values(text):
             if value == DONE:
                 draft.stream_done = True
@@ -50,6 +51,8 @@ async def collect(
             draft.take(value, error=event == "error")
         if draft.stream_done and draft.choice is not None:  # a server may leave the connection open
             break
+        if draft.finish is not None and draft.size > before:  # the reason came with the thoughts, or in each chunk
+            on_data()
         await _report_partial(draft, on_partial, fields)
     _check_end(draft)
 
@@ -109,6 +112,8 @@ class _EventReader:
             text = text.removeprefix(" ")
             if name == "data":
                 self.data.append(text)
+            elif name == "error":  # of llama.cpp before September 2025
+                yield "error", text
             elif name == "event":
                 self.event = text.strip()
         elif line.strip() == DONE or (not self.in_body and line[0] == "{" and line.rstrip()[-1] == "}"):

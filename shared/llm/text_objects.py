@@ -15,14 +15,15 @@ REPLY_SUFFIX = re.compile(r"[\s`\]]*(?:<[^<>]*>\s*)*")  # what may follow a whol
 SEARCH_LIMIT = 2_000_000  # budget of read_text: 100 per valid object, 500 plus the characters read per malformed one
 _DECODER = json.JSONDecoder(strict=False)  # raw line breaks inside strings are common and harmless
 
-_NAME = r"(?:\w+:)?(?:ant_?)?(?:think(?:ing)?|thoughts?|reasoning|analysis|reflection|scratchpad)"
+_NAME = r"(?:\w+:|longcat_)?(?:ant[_-]?)?(?:think(?:ing)?|thoughts?|reasoning|analysis|reflection|scratchpad)"
 _MESSAGE = r"[^<>{]*(?:<\|constrain\|>[^<>{]*)?<\|message\|>"  # the end of a header in OpenAI's harmony format
 _CHANNEL = r"<\|channel\|>\s*"
 _CALL = rf"{_CHANNEL}(?:analysis|commentary)\s+to=|\bto=[\w.-]+\s*{_CHANNEL}(?:analysis|commentary)"  # of a tool
 _CLOSING = rf"""</{_NAME}\s*>|\[/THINK\]|◁/think▷|<\|(?:END_THINKING|end_of_thought)\|>|<channel\|>
-    |(?:{_CHANNEL}final|{_CALL}){_MESSAGE}|assistantfinal(?=\s*(?:\{{|```))"""
+    |<unused95>|\[unused17\]|(?:{_CHANNEL}final|{_CALL}){_MESSAGE}
+    |assistantfinal(?=[^\W\d_]|\s*(?:json\s*)?(?:\{{|```))"""
 _OPENING = rf"""<{_NAME}(?:\s[^<>]*)?>|\[THINK\]|◁think▷|<\|(?:START_THINKING|begin_of_thought)\|>
-    |<\|channel>\s*thought|{_CHANNEL}(?:analysis|commentary)(?!\s+to=){_MESSAGE}"""
+    |<\|channel>\s*thought|<unused94>|\[unused16\]|{_CHANNEL}(?:analysis|commentary)(?!\s+to=){_MESSAGE}"""
 _OBJECT = r"""\{(?=\s*(?:["'}]|//|/\*))"""
 _CLOSING_TAG = re.compile(_CLOSING, re.VERBOSE | re.IGNORECASE)
 _TAGS = re.compile(rf"(?P<close>{_CLOSING})|(?P<open>{_OPENING})|(?P<object>{_OBJECT})", re.VERBOSE | re.IGNORECASE)
@@ -140,7 +141,7 @@ def _arrived(source: str) -> dict[str, Any] | None:
     """What has arrived of an object that is valid so far."""
     try:
         value = from_json(source, allow_partial="trailing-strings")
-    except ValueError:  # nested too deeply, or with raw line breaks
+    except (ValueError, TypeError):  # nested too deeply, with raw line breaks, or with half a character
         return None
     return value if isinstance(value, dict) else None
 

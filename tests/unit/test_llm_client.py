@@ -310,6 +310,7 @@ async def test_half_a_reply_is_never_completed_by_repair() -> None:
         (httpx2.Response(200, headers={"content-type": "text/event-stream"}, text="data: nonsense\n\n"), "nonsense"),
         (httpx2.Response(200, headers={"content-type": "text/event-stream"}, text='data: {"choices":\n\n'), "not JSON"),
         (httpx2.Response(200, headers={"content-type": "text/event-stream"}, text=""), "cut off"),
+        (httpx2.Response(200, text=f"data: {'[' * 1200}{']' * 1200}\n\n"), "nested too deeply"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from parley.reply import Kind, Reply
-from shared.llm.completion import PartialReply
+from shared.llm.completion import ErrorAnswer, PartialReply
 from shared.llm.faults import InvalidReply, TransientFault
 from shared.llm.parsing import parse_reply, read_reply
 from shared.llm.text_objects import partial_object, without_thoughts
@@ -81,6 +81,7 @@ OTHER_BRACES = {
     "a tool call": f'<tool_call>{{"name": "PlanReply", "arguments": {RIGHT}}}</tool_call>',
     "a tool call with a text": f'{{"name": "PlanReply", "parameters": {json.dumps(RIGHT)}}}',
     "tool calls": json.dumps({"tool_calls": [{"type": "function", "function": {"name": "x", "arguments": RIGHT}}]}),
+    "a draft and a final one": json.dumps({"draft": json.loads(WRONG), "final": json.loads(RIGHT)}),
     "a key beside it": json.dumps({"thoughts": "short", **json.loads(RIGHT)}),
     "no wrapper": json.dumps(json.loads(RIGHT)["reply"]),
 }
@@ -123,6 +124,11 @@ LOSSY = [
     '"request = {"subject": inbox, "size": 5}"',
     '"x", "steps": ["part = ""\n  else:\n    x", "c"]',
     "`x = 1`",
+    r'"Open C:\Users\bob"',
+    r'"Open C:\users\tom"',
+    r'"re.findall(\b\d+)"',
+    r'"two lines\n",',
+    '"two lines\n",',
     '"x", "goal": "y",',
     '"x", "rows": [1, 2, ...]',
     '007, "b": "c",',
@@ -294,6 +300,8 @@ def call(arguments: object) -> list[dict[str, Any]]:
         draft(thinking=f"<think>\n{RIGHT}", content=None),
         draft(reasoning_content=f"Perhaps {WRONG}</think>{RIGHT}"),
         draft(content=f"<think>\n{RIGHT}"),
+        draft(reasoning_content="Let me think.", content=f"{RIGHT}\n</think>"),
+        draft(reasoning_content=WRONG, content=f"{RIGHT}\n</think>"),
         draft(reasoning_details=[{"type": "reasoning.text", "text": RIGHT}]),
         draft("tool_calls", tool_calls=call(RIGHT)),
         draft("tool_calls", tool_calls=call(json.loads(RIGHT)), content="I call it."),
@@ -303,7 +311,7 @@ def call(arguments: object) -> list[dict[str, Any]]:
         draft(None, ended=False, content=f"{FENCE}\n{RIGHT}\n{FENCE}\n"),
         draft(None, content=f"{RIGHT} That is all."),
     ],
-    ids=range(13),
+    ids=range(15),
 )
 def test_the_answer_may_stand_elsewhere_or_end_without_a_reason(reply: PartialReply) -> None:
     assert read_reply(reply, PlanReply).reply.goal == "Right"
@@ -326,6 +334,43 @@ def test_a_reply_without_its_object_is_explained(reply: PartialReply, why: str, 
     with pytest.raises(InvalidReply, match=why) as refused:
         read_reply(reply, PlanReply)
     assert refused.value.no_object is no_object
+
+
+@pytest.mark.parametrize(
+    "thoughts",
+    [
+        "<longcat_think>%s</longcat_think>",
+        "<ant-thinking>%s</ant-thinking>",
+        "<unused94>thought\n%s<unused95>",
+        "[unused16]%s[unused17]",
+        "analysisWe draft %sassistantfinal",
+    ],
+)
+def test_a_draft_is_not_taken_if_the_answer_is_a_question(thoughts: str) -> None:
+    with pytest.raises(InvalidReply, match="no JSON object"):
+        read_reply(draft(content=f"{thoughts % WRONG}Which tea?"), PlanReply)
+
+
+def test_a_word_for_the_end_of_thoughts_in_a_sentence_is_content() -> None:
+    assert parse_reply(f"{RIGHT}\nThis strips assistantfinal from texts.", PlanReply).reply.goal == "Right"
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        ({"code": "x", "message": "busy"}, ErrorAnswer),
+        ("Internal Server Error", ErrorAnswer),
+        ({"id": "x", "usage": {"prompt_tokens": 2}}, InvalidReply),
+        ({"type": "ping"}, InvalidReply),
+    ],
+)
+def test_only_words_after_the_last_piece_are_an_error(last: object, expected: type[Exception]) -> None:
+    reply = draft(None, content="I cannot.")
+    reply.take(last)
+    with pytest.raises(expected):
+        read_reply(reply, PlanReply)
+    reply.take({"choices": [{"index": 0, "delta": {"content": RIGHT}}]})
+    assert read_reply(reply, PlanReply).reply.goal == "Right"
 
 
 @pytest.mark.parametrize(

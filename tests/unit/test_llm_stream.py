@@ -53,6 +53,18 @@ async def test_keep_alives_count_as_data_until_the_reply_is_finished() -> None:
     assert (draft.text, count) == ("a", 12)
 
 
+async def test_data_counts_although_the_reason_came_with_the_thoughts() -> None:
+    early = event("stop", reasoning_content="hm")
+    draft, count = await read(early, event(content="a"), event(content="b"), KEEP_ALIVE, event("stop"), DONE)
+    assert (draft.text, count) == ("ab", 4)
+
+
+async def test_events_in_one_line_are_all_read() -> None:
+    glued = (event(content="do ") + event(content="not ")).replace(b"\n\ndata", b"data")
+    draft, _ = await read(glued, event("stop", content="touch"), DONE)
+    assert draft.text == "do not touch"
+
+
 @given(st.lists(st.integers(1, 40), max_size=30))
 async def test_an_answer_may_be_cut_into_any_pieces(sizes: list[int]) -> None:
     text = '\ufeff: hi\r\ndata: {"choices": [{"delta": {"content": "茶 🚀"}}]}\r\n\r\nid: 1\r\rdata:[DONE]'.encode()
@@ -96,6 +108,9 @@ async def test_many_values_in_one_line_are_read_in_linear_time() -> None:
         ([{"type": "image_url", "image_url": {}}, {"type": "redacted_thinking", "data": "x"}], "", ""),
         ([{"text": "a"}, {"text": "b"}], "ab", ""),
         ({"text": "the object itself"}, '{"text": "the object itself"}', ""),
+        ({"reasoning": "short", "text": "a"}, '{"reasoning": "short", "text": "a"}', ""),
+        ({"thinking": "short", "text": "a"}, '{"thinking": "short", "text": "a"}', ""),
+        ({"summary": "short", "text": "a"}, '{"summary": "short", "text": "a"}', ""),
     ],
 )
 def test_content_of_any_type(content: object, text: str, thoughts: str) -> None:
