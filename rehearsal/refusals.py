@@ -30,7 +30,7 @@ EXAMPLES: dict[Workflow, tuple[str, ...]] = {
     ),
 }
 KNOWS: dict[Workflow, str] = {
-    "conversation": "know fifteen small programs, such as these.",
+    "conversation": "know twelve small programs, such as these.",
     "agentflow": "serve customers of the sample store, with requests such as these.",
     "execution_plan": "plan calls of tools, for requests such as these.",
     "flow": "answer plain questions about the data, such as these.",

@@ -154,21 +154,6 @@ PROGRAMS = (
         number="COUNT",
     ),
     ProgramSpec(
-        "csv_summary",
-        "a summary of CSV data",
-        "csv, spreadsheet, comma separated",
-        """
-        Read the rows by the names in the header
-        Find the columns that hold only numbers
-        Calculate count, smallest, largest and mean value with the statistics module
-        Print one line a column
-
-        Read the rows and go through each column once
-        Keep a running count, total, minimum and maximum
-        Report the numeric columns, or say that there are none
-        """,
-    ),
-    ProgramSpec(
         "roman",
         "a converter for Roman numerals",
         "roman num, numeral",
@@ -196,22 +181,6 @@ PROGRAMS = (
         Walk from both ends to the middle and compare the characters
         Print yes or no for each line
         """,
-    ),
-    ProgramSpec(
-        "bank",
-        "a bank account with a ledger",
-        "bank, ledger, account balance",
-        """
-        Create an Account that writes deposits and withdrawals into a ledger, in cents
-        Calculate the balance from the ledger
-        Refuse overdrafts and amounts that are not positive
-        Print a statement
-
-        Keep a running total beside the list of entries
-        Check every amount against the total before booking it
-        Show the entries and the balance as a statement in euros
-        """,
-        features=(Feature("interest", "interest", "Add yearly interest"),),
     ),
     ProgramSpec(
         "fizzbuzz",

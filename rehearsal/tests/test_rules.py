@@ -49,10 +49,8 @@ REQUESTS = {
     "guessing": "write a number guessing game",
     "primes": "show me all the primes",
     "fibonacci": "Fibonacci sequence",
-    "csv_summary": "summarise a CSV file",
     "roman": "a Roman numeral converter",
     "palindrome": "detect palindromes",
-    "bank": "simulate a bank account",
     "fizzbuzz": "FizzBuzz",
     "caesar": "caesar cipher",
 }
