@@ -1,6 +1,46 @@
-"""The programs that the rehearsal model can write, each with the steps of its two approaches."""
+"""The registry of programs that the rehearsal model can write, each with the steps of its two approaches."""
 
-from rehearsal.registry.program import Feature, ProgramSpec
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Feature:
+    """An extra that a program can have."""
+
+    name: str
+    words: str
+    step: str
+    avoids: bool = False  # it leaves something out: "without …" then asks for it
+    number: str = ""  # the constant that people may set
+
+
+@dataclass(frozen=True)
+class ProgramSpec:
+    """One kind of program.
+
+    `words`: phrases that name it, separated by commas. `approaches`: two paragraphs with a step on each line.
+    """
+
+    name: str
+    title: str
+    words: str
+    approaches: str
+    features: tuple[Feature, ...] = ()
+    number: str = ""  # the constant that the user may set
+    least: int = 1  # minimum of the number
+
+    @property
+    def goal(self) -> str:
+        """The goal of its plans."""
+        return f"Write {self.title} in Python."
+
+    @cached_property
+    def plans(self) -> tuple[tuple[str, ...], ...]:
+        """The steps of its two approaches."""
+        texts = self.approaches.strip().split("\n\n")
+        return tuple(tuple(line.strip() for line in text.splitlines()) for text in texts)
+
 
 PROGRAMS = (
     ProgramSpec(
@@ -211,4 +251,13 @@ PROGRAMS = (
         """,
         number="SHIFT",
     ),
+)
+KINDS = ", ".join(program.title for program in PROGRAMS)
+CONFIGURE = "To use a language model, set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL and start Parley again."
+BY_NAME = 'Any tool can be called by its exact name: Call server.tool with {"name": "value"}.'
+INTRODUCTION = (
+    "This is Parley's rehearsal model. It is a set of rules and no language model. "
+    f"It can plan, write and revise these programs: {KINDS}. "
+    "It plans paths through flows, and writes SQL for plain questions about the tables that it is shown. "
+    f"With tools it serves the customers of a sample retail store. {BY_NAME} {CONFIGURE}"
 )
