@@ -28,7 +28,10 @@ def main() -> int:
     report: ChaosReport | None = None
     try:
         with (folder / "chaos.log").open("w") as log:
-            structlog.configure(logger_factory=structlog.PrintLoggerFactory(log), processors=_log_processors())
+            structlog.configure(
+                logger_factory=structlog.PrintLoggerFactory(log),
+                processors=[structlog.processors.TimeStamper(fmt="iso"), structlog.processors.JSONRenderer()],
+            )
             report = asyncio.run(_until_signal(config, folder))
     finally:
         if (report and report.passed) and not args.keep:
@@ -73,10 +76,6 @@ def _command_line(args: argparse.Namespace) -> str:
     flags = [f"--{name}" for name in ("cluster", "postgres") if getattr(args, name)]
     numbers = f"--sessions {args.sessions} --at-once {args.at_once} --gap {args.gap:g}"
     return " ".join(["python -m chaos", f"--seconds {args.seconds:g} --seed {args.seed}", numbers, *flags])
-
-
-def _log_processors() -> list[structlog.typing.Processor]:
-    return [structlog.processors.TimeStamper(fmt="iso"), structlog.processors.JSONRenderer()]
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import structlog
 
@@ -24,11 +25,11 @@ def silence_logs() -> None:
     )
 
 
-def run_command(name: str, command: Callable[[], Awaitable[int]]) -> int:
+def run_command(name: str, command: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """Run a command and return its exit code. Prints Unreachable and Declined to stderr."""
     silence_logs()
     try:
-        return asyncio.run(_awaited(command))
+        return asyncio.run(command())
     except (Unreachable, Declined) as error:
         print(f"parley {name}: {error}", file=sys.stderr)
         return 1
@@ -37,7 +38,3 @@ def run_command(name: str, command: Callable[[], Awaitable[int]]) -> int:
     except BrokenPipeError:  # the reader has closed the pipe
         sys.stderr.close()
         return 0
-
-
-async def _awaited(command: Callable[[], Awaitable[int]]) -> int:
-    return await command()

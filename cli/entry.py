@@ -3,8 +3,8 @@
 # ruff: noqa: PLC0415  deferred imports, so that --help is quick
 
 import sys
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -27,7 +27,7 @@ def load_settings() -> "Settings":
         raise typer.Exit(2) from None
 
 
-def run_with_settings(name: str, command: "Callable[[Settings], Awaitable[int]]") -> None:
+def run_with_settings(name: str, command: "Callable[[Settings], Coroutine[Any, Any, int]]") -> None:
     """Run a command and exit with its code; `name` is the command's in error messages."""
     from cli.command import run_command
 

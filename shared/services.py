@@ -42,14 +42,6 @@ class ServiceSpec(NamedTuple):
     def module(self) -> str:
         return f"services.{self.name}.app"
 
-    @property
-    def calls_models(self) -> bool:
-        return MODEL_KEYS[0] in self.secrets
-
-    @property
-    def uses_database(self) -> bool:
-        return "database_url" in self.secrets
-
 
 _LOAD = ("plan_store.session.load", "plan_store.session.part")
 

@@ -5,13 +5,12 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from services.planner.examples import similar_examples
+from services.planner.executor_client import FlowClient, ToolClient
 from services.planner.flow import PathPlanner
-from services.planner.flow_client import FlowClient
 from services.planner.handlers import Planner
 from services.planner.path_cache import PathCache
 from services.planner.plan_generators import PlanGenerators
 from services.planner.recall import recall
-from services.planner.tool_client import ToolClient
 from shared.bus import Delivery
 from shared.llm.embeddings import Embeddings
 from shared.settings import Settings

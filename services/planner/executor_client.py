@@ -2,10 +2,14 @@
 
 from pydantic import BaseModel
 
+from parley.protocol.flows import FLOWS_LIST, FlowPage, ListFlows
+from parley.protocol.tools import TOOLS_CHECK, TOOLS_LIST, CheckCalls, ListTools, ToolPage, Violations
 from shared.bus import Bus, BusUnavailable
 from shared.retry import retry_while_unavailable
 
 TIMEOUT = 5.0  # seconds
+SHOW_ALL_UP_TO = 32  # with so few tools all are shown: the prompt keeps its prefix, which the model caches
+MAX_SHOWN = 24
 
 
 @retry_while_unavailable(BusUnavailable)
@@ -13,3 +17,42 @@ async def ask_executor[Reply: BaseModel](bus: Bus, subject: str, request: BaseMo
     """The executor's reply. Retries without a limit while the executor is unavailable."""
     answer = await bus.request(subject, request.model_dump_json().encode(), timeout=TIMEOUT)
     return reply.model_validate_json(answer, extra="allow")  # a newer executor may send more fields
+
+
+class ToolClient:
+    """Requests tools from the executor. `calls_only` leaves out tools that can only be steps of a plan."""
+
+    def __init__(self, bus: Bus, *, calls_only: bool = False) -> None:
+        self._bus = bus
+        self._calls_only = calls_only
+
+    async def matching(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
+        """All tools if they are few; otherwise those that match the words, and those already in use.
+
+        `only` restricts the result to these tools, if it names any.
+        """
+        page = await self._list(ListTools(limit=SHOW_ALL_UP_TO, calls_only=self._calls_only, only=only))
+        if page.total <= SHOW_ALL_UP_TO:
+            return page
+        request = {"query": words[:5000], "limit": MAX_SHOWN + len(used), "names": used}
+        return await self._list(ListTools(calls_only=self._calls_only, only=only, **request))
+
+    async def all(self, only: tuple[str, ...] = ()) -> ToolPage:
+        return await self._list(ListTools(only=only))
+
+    async def check(self, ask: CheckCalls) -> tuple[str, ...]:
+        """The reasons why these calls are forbidden; empty if they are allowed."""
+        return (await ask_executor(self._bus, TOOLS_CHECK, ask, Violations)).violations
+
+    async def _list(self, ask: ListTools) -> ToolPage:
+        return await ask_executor(self._bus, TOOLS_LIST, ask, ToolPage)
+
+
+class FlowClient:
+    """Requests flows from the executor."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+
+    async def page(self, session_id: str) -> FlowPage:
+        return await ask_executor(self._bus, FLOWS_LIST, ListFlows(session_id=session_id), FlowPage)

@@ -13,7 +13,7 @@ from parley.events.values import ActionSpec, SessionSettings
 from services.executor.sources.packs import own_world_name
 from services.generator.agentflow_prompt import AnswerDraft, TaskCall, TaskDraft
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
-from services.planner.tool_client import ToolClient
+from services.planner.executor_client import ToolClient
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session

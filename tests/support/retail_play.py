@@ -30,7 +30,7 @@ from services.generator.agentflow import write_answer
 from services.generator.agentflow_prompt import AnswerReply, TaskReply
 from services.planner.agentflow import plan_turn
 from services.planner.agentflow_prompt import TurnReply
-from services.planner.tool_client import MAX_SHOWN, SHOW_ALL_UP_TO
+from services.planner.executor_client import MAX_SHOWN, SHOW_ALL_UP_TO
 from services.verifier.agentflow_prompt import TurnVerdictReply
 from services.verifier.handlers import verify
 from shared.domain import commands as c

@@ -68,7 +68,7 @@ def test_no_containers_environment_contains_a_secret_but_the_key_of_the_operator
     secret = re.compile(
         r"password(?!_file)|token|secret(?!s_dir)|api_?key|nats_url|(?<!parley_sql_)database_url", re.IGNORECASE
     )
-    asks_models = name == "secrets" or (name in CATALOGUE and CATALOGUE[name].calls_models)
+    asks_models = name == "secrets" or (name in CATALOGUE and MODEL_KEYS[0] in CATALOGUE[name].secrets)
     keys = {key.upper(): f"${{{key.upper()}:-}}" for key in MODEL_KEYS} if asks_models else {}
     environment = SERVICES[name].get("environment", {})
     assert {variable: value for variable, value in environment.items() if secret.search(variable)} == keys
@@ -124,7 +124,7 @@ def test_the_containers_use_the_model_of_the_shell_or_else_the_rehearsal_model(
     containers = effective_settings(home, monkeypatch, shell)
     for name, settings in containers.items():
         assert settings.openai_model == model, name
-        if CATALOGUE[name].calls_models:
+        if MODEL_KEYS[0] in CATALOGUE[name].secrets:
             assert (settings.model_url, settings.model_key) == (url, key), name
         else:
             assert settings.model_key == "none", name

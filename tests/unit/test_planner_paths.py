@@ -13,8 +13,8 @@ from parley.protocol.flows import FlowPage, FlowSpec, ListFlows, NodeSpec
 from parley.protocol.pages import LibraryEntry
 from parley.reply import QuestionDraft
 from services.planner.examples import MAX_EXAMPLES, similar_examples
+from services.planner.executor_client import FlowClient
 from services.planner.flow import WHICH_FLOW, PathPlanner
-from services.planner.flow_client import FlowClient
 from services.planner.flow_prompt import FlowPath, NewNode, PathDraft, PathReply, build_prompt, render_partial
 from services.planner.path_cache import PathCache
 from shared.bus import BusUnavailable

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from parley.protocol.tools import ListTools, ToolPage, ToolSpec
-from services.planner.tool_client import MAX_SHOWN, SHOW_ALL_UP_TO, ToolClient
+from services.planner.executor_client import MAX_SHOWN, SHOW_ALL_UP_TO, ToolClient
 from shared.bus import BusUnavailable
 
 

@@ -132,7 +132,10 @@ def test_kubernetes_runs_the_service(name: str) -> None:
     selector = {"app.kubernetes.io/name": slug(name)}
     assert deployment["spec"]["selector"]["matchLabels"] == selector
     assert named("PodDisruptionBudget")[slug(name)]["spec"]["selector"]["matchLabels"] == selector
-    network_needs = {"parley/models": spec.calls_models, "parley/database": spec.uses_database}
+    network_needs = {
+        "parley/models": "openai_api_key" in spec.secrets,
+        "parley/database": "database_url" in spec.secrets,
+    }
     network_labels = {label: "true" for label, needed in network_needs.items() if needed}
     assert labels == selector | {"app.kubernetes.io/part-of": "parley"} | network_labels
 

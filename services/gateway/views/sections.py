@@ -33,8 +33,6 @@ from shared.domain.state import Action
 from shared.domain.state_names import rest_reason, state_name
 from shared.plan_checks.steps import same_changes
 
-type Sections = Mapping[str, Any]  # by name, as JSON
-
 
 class Section(NamedTuple):
     """A section of the view: its builder, and the parts of the session that it depends on."""
