@@ -48,7 +48,7 @@ def is_whole(text: str) -> bool:
 def malformed_references(value: JsonValue) -> tuple[str, ...]:
     """Texts in braces that are not valid references, and field names that contain references."""
     wrong = [part for text in texts(value) for part in _BRACES.findall(text) if not _REFERENCE.fullmatch(part)]
-    return (*wrong, *(name for name in _names(value) if "{{" in name))
+    return (*wrong, *(name for name in field_names(value) if "{{" in name))
 
 
 def referenced_steps(value: JsonValue) -> tuple[str, ...]:
@@ -140,12 +140,13 @@ def texts(value: JsonValue) -> Iterator[str]:
                 yield from texts(item)
 
 
-def _names(value: JsonValue) -> Iterator[str]:
+def field_names(value: JsonValue) -> Iterator[str]:
+    """The names of fields, at any depth."""
     match value:
         case list():
             for item in value:
-                yield from _names(item)
+                yield from field_names(item)
         case dict():
             for name, item in value.items():
                 yield name
-                yield from _names(item)
+                yield from field_names(item)

@@ -9,19 +9,13 @@ from parley.protocol.templates import Parameter, Template, TemplateStep
 from parley.protocol.tools import ToolSpec
 from shared.domain.plan_steps import about, step_label
 from shared.domain.plan_validation import plan_problems
+from shared.domain.references import field_names, texts
 from shared.plan_checks.argument_kinds import EXECUTED, argument_kind_of, placed_texts
 from shared.plan_checks.argument_values import NO_ARGUMENT
 from shared.plan_checks.calls import call_problems, polled_call
 from shared.repair import repair
 from shared.repair.schema import Schema, schema_problem
-from shared.templates.parameters import (
-    REFERENCE,
-    field_names_in,
-    is_in_host,
-    parameters_in,
-    texts_in,
-    with_optional_fields,
-)
+from shared.templates.parameters import REFERENCE, is_in_host, parameters_in, with_optional_fields
 
 Tools = Mapping[str, ToolSpec]
 Fingerprints = Mapping[str, str]
@@ -106,7 +100,7 @@ def _parameter_problems(parameter: Parameter) -> Iterator[str]:
         checked = repair({parameter.name: parameter.default}, form)
         yield from (f"Parameter {parameter.name}, its default: {problem}." for problem in checked.problems)
         yield from (f"Parameter {parameter.name}, its default: {fix}." for fix in checked.repairs)
-    if any("{{" in text for text in (*texts_in(parameter.default), *field_names_in(parameter.default))):
+    if any("{{" in text for text in (*texts(parameter.default), *field_names(parameter.default))):
         yield f"Parameter {parameter.name}, its default: it cannot contain a reference."
 
 

@@ -5,13 +5,14 @@ Values are never searched for references: a value that contains `{{` is refused.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from pydantic import JsonValue
 
 from parley.protocol.templates import PARAMETER
 from shared.domain.errors import Invalid
+from shared.domain.references import field_names, texts
 from shared.plan_checks.argument_kinds import argument_kind_of, in_scheme_or_host
 
 REFERENCE = re.compile(rf"\{{\{{\s*params\.({PARAMETER.removeprefix('^').removesuffix('$')})\s*\}}\}}")
@@ -25,31 +26,7 @@ def reference(name: str) -> str:
 
 def parameters_in(value: JsonValue) -> tuple[str, ...]:
     """The parameter names that the value's strings refer to, in order, without field names."""
-    return tuple(name for text in texts_in(value) for name in REFERENCE.findall(text))
-
-
-def texts_in(value: JsonValue) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case list():
-            for item in value:
-                yield from texts_in(item)
-        case dict():
-            for item in value.values():
-                yield from texts_in(item)
-
-
-def field_names_in(value: JsonValue) -> Iterator[str]:
-    """The names of fields, at any depth."""
-    match value:
-        case list():
-            for item in value:
-                yield from field_names_in(item)
-        case dict():
-            for name, item in value.items():
-                yield name
-                yield from field_names_in(item)
+    return tuple(name for text in texts(value) for name in REFERENCE.findall(text))
 
 
 def fill_in(value: JsonValue, values: Values, *, url: bool = False) -> JsonValue:
@@ -109,7 +86,7 @@ def to_text(value: JsonValue, name: str) -> str:
 def refuse_references(values: Values) -> None:
     """Raises Invalid for a value that contains a reference."""
     for name, value in values.items():
-        if any("{{" in text for text in (*texts_in(value), *field_names_in(value))):
+        if any("{{" in text for text in (*texts(value), *field_names(value))):
             raise Invalid(f"{name} has “{{{{” in it: a value is used as it is and cannot contain a reference.")
 
 
