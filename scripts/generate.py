@@ -13,12 +13,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]
 
-from scripts.gen_asyncapi import asyncapi  # noqa: E402  needs the path above
+from parley.protocol.words import CATALOGUE  # noqa: E402  needs the path above
+from scripts.gen_asyncapi import asyncapi  # noqa: E402
 from scripts.gen_contract import CONTRACT, contract  # noqa: E402
 from scripts.gen_events import events_md  # noqa: E402
 from scripts.gen_nats import users_conf  # noqa: E402
 from scripts.gen_openapi import openapi  # noqa: E402
-from scripts.gen_page_words import words_text  # noqa: E402
 from scripts.gen_protocol import protocol_md  # noqa: E402
 from scripts.gen_settings import settings_md  # noqa: E402
 from scripts.gen_workflows import workflows_md  # noqa: E402
@@ -40,7 +40,7 @@ def documents() -> dict[Path, str]:
         DOCS / "asyncapi.json": _json(asyncapi(reached)),
         DOCS / "openapi.json": _json(openapi()),
         DOCS / "protocol.schema.json": schema_text(),
-        DOCS / "words.json": words_text(),
+        DOCS / "words.json": _json({name: dict(section) for name, section in CATALOGUE.items()}),
         DEPLOY / "nats-users.conf": users_conf(),
         DEPLOY / "kubernetes" / "base" / "nats-users.conf": users_conf(),  # kustomize reads no file outside its folder
         CONTRACT: contract(),
