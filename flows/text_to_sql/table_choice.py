@@ -15,7 +15,10 @@ MAX_PROMPT_TEXT = 100_000  # characters of tables in a prompt
 STEM_LENGTH = 5
 YES = r"yes|yep|ok|okay|sure|fine|good|go ahead|approved?|agreed?|correct|right|take them|use them|looks good"
 ADD = r"add|also|plus|with|and|include|too"
-LEAVE = r"without|except|not|no|don'?t|leave out|leave|remove|drop|minus|skip"
+LEAVE = (
+    r"without|except|not|don'?t|never|leave out|leave|remove|drop|minus|skip|exclud(?:e|ing)|ignore|instead of"
+    r"|rather than"
+)
 ONLY = r"only|just|nothing but"
 NOW_ADDS = r"but|instead"
 
@@ -96,7 +99,8 @@ def approved_tables(answer: str, proposed: Sequence[str], schema: Schema) -> lis
     if ticked is not None:
         return [table.name for name in dict.fromkeys(ticked) if (table := schema.table(name))]
     mentions = _mentions(answer, schema)
-    tables = list(proposed) if mentions["yes"] or mentions["add"] or mentions["leave"] else []
+    is_agreed = mentions["yes"] or mentions["add"] or (mentions["leave"] and not mentions["denied"])
+    tables = list(proposed) if is_agreed else []
     if mentions["only"] or mentions["named"]:
         tables = [*mentions["only"], *mentions["named"]]
     return [name for name in dict.fromkeys((*tables, *mentions["add"])) if name not in mentions["leave"]]
@@ -112,18 +116,20 @@ def _ticked_names(answer: str) -> list[str] | None:
 
 def _mentions(answer: str, schema: Schema) -> dict[str, list[str]]:
     """Tables by what the answer says about them, from left to right: “yes, but without users, and add payments”."""
-    known = "|".join(sorted((re.escape(table.name) for table in schema.tables), key=len, reverse=True))
-    modes = {"yes": YES, "leave": LEAVE, "only": ONLY, "back": NOW_ADDS, "add": ADD}
+    names = "|".join(sorted((re.escape(table.name) for table in schema.tables), key=len, reverse=True))
+    known = names or "(?!)"
+    leave = rf"{LEAVE}|no(?=\s+(?:to\s+)?(?:{known})\b)"
+    modes = {"yes": YES, "leave": leave, "only": ONLY, "back": NOW_ADDS, "add": ADD, "no": "no"}
     parts = "|".join(f"(?P<{mode}>{words})" for mode, words in modes.items())
-    mentions: dict[str, list[str]] = {"yes": [], "add": [], "leave": [], "only": [], "named": []}
+    mentions: dict[str, list[str]] = {kind: [] for kind in ("yes", "denied", "add", "leave", "only", "named")}
     mode = "named"
-    for match in re.finditer(rf"\b(?:(?P<table>{known or '(?!)'})|{parts})\b", answer, re.IGNORECASE):
+    for match in re.finditer(rf"\b(?:(?P<table>{known})|{parts})\b", answer.replace("’", "'"), re.IGNORECASE):
         kind = match.lastgroup or ""
         if kind == "table":
             table = schema.table(match[0])
             mentions[mode] += [table.name] if table else []
         elif kind == "yes":
-            mentions["yes"].append(match[0])
+            mentions["denied" if mode == "leave" else "yes"].append(match[0])
         else:
             mode = _mode(kind, match[0].lower(), mode, bool(mentions["yes"]))
     return mentions
@@ -133,7 +139,7 @@ def _mode(kind: str, word: str, mode: str, agreed: bool) -> str:
     """The mode for the next table. “and” keeps the mode; a bare “no” resets it."""
     if word == "and":
         return mode
-    if word == "no":
+    if kind == "no":
         return "named"
     if kind == "back":
         return "add" if agreed else "named"
