@@ -43,11 +43,11 @@ VERBS = REVIEWS | HALTS | OTHERS
 _REVIEW_EVENTS = (*REVIEWS, "approval.expired")
 COMPETING_EVENTS: dict[type[c.Command], tuple[str, ...]] = {
     **dict.fromkeys((c.Approve, c.Reject, c.EditPlan, c.EditCode, c.Skip), _REVIEW_EVENTS),
-    c.Answer: ("question.answered", "budget.raised", "approval.expired", "message.received"),
-    c.Retry: ("session.retried", "action.skipped", "message.received", "plan.edited"),
+    c.Answer: ("question.answered", "budget.raised", *_REVIEW_EVENTS),
+    c.Retry: ("session.retried", "action.skipped", "message.received", "plan.edited", "plan.rejected"),
     c.Pause: ("session.paused",),
     c.Resume: ("session.resumed",),
-    c.Run: ("turn.requested", "message.received"),
+    c.Run: ("turn.requested", *_REVIEW_EVENTS),
     c.TakeOver: ("turn.requested", "message.received"),
     c.EditPath: ("turn.changed", *_REVIEW_EVENTS),
     c.Judge: ("answer.judged", "message.received"),
@@ -102,5 +102,6 @@ def _sentence(decision: Decision, actor: str) -> str:
     if decision.type == "approval.expired":
         return "Nobody decided in time, so it was declined."
     who = "You" if decision.actor == actor else decision.actor.removeprefix(USER_PREFIX)
-    note = f": “{decision.note}”" if decision.note else ""
+    is_own_words = decision.note and decision.type != "action.skipped"  # the reason of a skip is the log's
+    note = f": “{decision.note}”" if is_own_words else ""
     return f"{who} {VERBS[decision.type]}{note}."

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from parley.events import SessionEvent, facts
+from parley.events.hashing import canonical_hash
 from parley.events.values import Step
 from shared.domain import commands as c
 from shared.domain import plan_commands
@@ -25,12 +26,11 @@ AT_WORK = "The session is {phase}: {what} can be edited while it is in review or
 def approve(session: Session, command: c.Approve, meta: CommandMeta) -> SessionEvent:
     if command.action_id is not None or (review_target(session) == "actions" and session.phase == "awaiting_approval"):
         _require_undecided(session, command)
-        action = _waiting_action(session, command.action_id)
+        action = _waiting_action(session, command)
         plan_commands.check_options(command, acts=False)
         if policy_of(session, action.spec) == "deny":
             raise OutOfTurn(f"{action.spec.tool} is denied in this session: refuse the action, or change the policy.")
-        if command.version < session.since_version:
-            raise Stale(f"What you saw at version {command.version} has been decided. Look at what waits now.")
+        _require_newest_review(session, command)
         if command.hash is not None and command.hash != action.hash:
             raise Stale("The action's arguments differ from what you saw. Look at them and decide again.")
         return facts.ApprovalGiven(
@@ -69,7 +69,7 @@ def _require_unapproved(session: Session, command: c.Approve) -> None:
 
 def reject(session: Session, command: c.Reject, meta: CommandMeta) -> SessionEvent:
     if command.action_id is not None or (review_target(session) == "actions" and not command.replan):
-        action = _waiting_action(session, command.action_id)
+        action = _waiting_action(session, command)
         return facts.ApprovalDenied(
             **event_meta(session, meta, facts.ApprovalDenied, action.spec.id),
             action_id=action.spec.id,
@@ -123,7 +123,7 @@ def edit_plan(session: Session, command: c.EditPlan, meta: CommandMeta) -> Sessi
     if not command.steps:
         raise Invalid("A plan needs at least one step.")
     _check_words(command.steps, calls=workflow_of_plan(session, plan.kind).steps_call)
-    if (goal, command.steps, notes) == (plan.goal, plan.steps, plan.notes):
+    if _content(goal, command.steps, notes) == _content(plan.goal, plan.steps, plan.notes):
         raise Invalid("The edit changes nothing.")
     if plan.task and (
         wrong := (*plan_problems(command.steps, goal, notes), *changed_begun_steps(session, command.steps))
@@ -137,6 +137,11 @@ def edit_plan(session: Session, command: c.EditPlan, meta: CommandMeta) -> Sessi
         notes=notes,
         checks=command.checks,
     )
+
+
+def _content(goal: str, steps: Sequence[Step], notes: str) -> str:
+    """The same for equal plans only: to Python, 1 and True are equal."""
+    return canonical_hash([goal, notes, *(step.model_dump(mode="json") for step in steps)])
 
 
 def _is_running_steps(session: Session) -> bool:
@@ -197,7 +202,19 @@ def _in_review(session: Session, version: int | None, hash_: str | None = None) 
     return item
 
 
-def _waiting_action(session: Session, action_id: str | None) -> Action:
+def _require_newest_review(session: Session, command: c.Approve | c.Reject) -> None:
+    if command.version is not None and command.version < session.since_version:
+        raise Stale(f"What you saw at version {command.version} has been decided. Look at what waits now.")
+
+
+def _waiting_action(session: Session, command: c.Approve | c.Reject) -> Action:
+    """The action that waits for this decision. Raises Stale, Invalid, OutOfTurn.
+
+    A decision that names no action may be meant for what was in review before.
+    """
+    action_id = command.action_id
+    if action_id is None:
+        _require_newest_review(session, command)
     waiting = undecided_actions(session.turn) if session.phase == "awaiting_approval" else ()
     if action_id is None and len(waiting) > 1:
         raise Invalid("Several actions wait for approval: name one with action_id.")

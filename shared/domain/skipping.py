@@ -26,7 +26,7 @@ def skip(session: Session, command: c.Skip, meta: CommandMeta) -> SessionEvent:
     """The skip of an action, with its dependents. Raises OutOfTurn, Invalid."""
     action = find_action(session, command.action_id)
     if action is None:
-        raise Invalid(f"There is no action {command.action_id}.")
+        raise OutOfTurn(f"There is no action {command.action_id} now.")
     dependents: tuple[str, ...] = ()
     if (step := step_of(session, action.spec.id)) and session.turn and session.turn.rules.by_step:
         dependents = dependents_to_skip(session, action, step, command)

@@ -30,7 +30,7 @@ from tests.unit.domain.spec import (
     say,
     turn,
 )
-from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, LOOK, plan
+from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, LOOK, edited, plan
 
 BOB = "user:bob"
 SHARED = c.Share(user="bob", role="approver")
@@ -38,6 +38,9 @@ CALLS = (request("agentflow"), turn(act("1.1", effect="write"), act("1.2", effec
 YES, NO = c.Approve(version=3, action_id="1.1"), c.Reject(action_id="1.1", reason="too dear")
 SQL = (request("agentflow"), turn(act("1.1", tool="query_database", effect="write")))
 PLAN = (*DRAFTED, plan(LOOK, CANCEL))
+STOPPED = (*PLAN, approve, c.Stop())
+WHOM = LOOK.model_copy(update={"tool": "ask_person", "waits_for": "person"})
+WHOM_ASKED = (*DRAFTED, plan(WHOM, CANCEL), approve, c.Ask(text="whom?", about="action", action_id="t2.s1"))
 
 type Asked = AnyCommand | Callable[[Session], AnyCommand]
 RACES: list[tuple[str, tuple[StoryLine, ...], Asked, Asked, str]] = [
@@ -59,11 +62,40 @@ RACES: list[tuple[str, tuple[StoryLine, ...], Asked, Asked, str]] = [
     ("execution plan, deleted twice", PLAN, c.DeletePlan(), c.DeletePlan(), "ann deleted the plan. There is no plan."),
     ("execution plan, stopped twice", (*PLAN, approve), c.Stop(), c.Stop(), "ann stopped the session. Nothing is"),
     ("execution plan, retried twice", (*PLAN, approve, c.Stop()), c.Retry(), c.Retry(), "ann started it again. "),
+    (
+        "execution plan, replanned and retried",
+        STOPPED,
+        c.Reject(replan=True),
+        c.Retry(),
+        "ann rejected the plan. There",
+    ),
+    (
+        "step, skipped twice",
+        STOPPED,
+        c.Skip(action_id="t2.s2"),
+        c.Skip(action_id="t2.s2"),
+        "ann skipped it. The step is",
+    ),
+    (
+        "step, dropped and skipped",
+        STOPPED,
+        edited(LOOK),
+        c.Skip(action_id="t2.s2"),
+        "ann changed the plan. There is no ",
+    ),
     ("code, both approve", TO_CODE, approve, approve, "ann approved the code. Version 4 is approved already"),
     ("code, rejected and approved", TO_CODE, reject, approve, "ann rejected the code. There is no plan or code"),
     ("code, changed and approved", TO_CODE, edit_code("x = 1"), approve, "ann changed the code. "),
     ("question, two answers", ASKED, c.Answer(text="floats"), c.Answer(text="none"), "ann answered it: “floats”. No "),
     ("question, stopped and answered", ASKED, c.Stop(), c.Answer(text="none"), "ann stopped the session. No question"),
+    (
+        "question, skipped and answered",
+        WHOM_ASKED,
+        c.Skip(action_id="t2.s1"),
+        c.Answer(text="Bob"),
+        "ann skipped it. No ",
+    ),
+    ("run, code changed", TO_DONE, edit_code("x = 1"), RUN_CODE[0], "ann changed the code. Only approved code"),
     ("run, twice", TO_DONE, RUN_CODE[0], RUN_CODE[0], "ann requested what is done now. Only approved code"),
     ("completed, twice", TO_DONE, c.Complete(), c.Complete(), "ann marked the session as done. "),
     ("paused, twice", (say(),), c.Pause(), c.Pause(), "ann paused the session. "),

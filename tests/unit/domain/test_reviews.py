@@ -13,6 +13,7 @@ from tests.unit.domain.spec import (
     TO_PLAN,
     StoryLine,
     answer,
+    approve,
     draft,
     edit,
     given,
@@ -20,6 +21,7 @@ from tests.unit.domain.spec import (
     request,
     turn,
 )
+from tests.unit.domain.test_plan_approval import EACH, LOOK, PAY, finish_step, plan, resolve, undecided_ids
 
 DRAFTED = (request("conversation"), draft())
 
@@ -65,6 +67,30 @@ def test_other_refused_decisions_are_not_reported_as_repeated() -> None:
     given(*TO_CODE).when(c.Approve(version=2, hash=canonical_hash("another plan"))).refused(Stale, "version 4 is")
     given(*TO_PLAN, reject).when(c.Approve(version=2)).refused(OutOfTurn, "no plan or code in review")
     given(*CODING).when(c.Reject(version=2)).refused(OutOfTurn, "no plan or code in review")
+
+
+@pytest.mark.parametrize("late", [c.Approve(version=2), c.Reject(version=2)])
+@pytest.mark.parametrize("step", [PAY, EACH], ids=["one waits", "two wait"])
+def test_a_late_decision_on_a_plan_is_none_on_the_actions_that_wait_now(step: Step, late: c.Approve | c.Reject) -> None:
+    waits = given(request("execution_plan"), plan(LOOK, step), approve, c.Start(), finish_step("s1"), resolve)
+    waits.when(late).refused(Stale, "You approved the plan. What you saw at version 2 has been decided. Look at what")
+    waits.when(c.Reject(version=2, action_id=undecided_ids(waits.session)[0])).then("approval.denied")
+
+
+@pytest.mark.parametrize(("before", "after", "is_changed"), [(1, True, True), (0, False, True), (1, 1.0, False)])
+def test_an_edit_from_a_number_to_a_truth_value_is_a_change(before: int, after: float, is_changed: bool) -> None:
+    first, other = (LOOK.model_copy(update={"arguments": {"n": value}}) for value in (before, after))
+    in_review = given(request("execution_plan"), plan(first))
+    edit_ = in_review.when(c.EditPlan(base=2, steps=(other,)))
+    run = given(approve, c.Start(), finish_step("s1"), begin=in_review.session).when(
+        c.EditPlan(base=2, steps=(other, PAY))
+    )
+    if is_changed:
+        edit_.then("plan.edited")
+        run.refused(Invalid, "Step 1 (s1) has already started")
+    else:
+        edit_.refused(Invalid, "The edit changes nothing.")
+        run.then("plan.edited")
 
 
 def test_editing_a_missing_plan_is_refused_with_advice() -> None:

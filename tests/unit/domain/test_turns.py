@@ -214,7 +214,7 @@ def test_an_open_action_can_be_skipped() -> None:
         "planned",
         "skipped",
     ]
-    given(*TWO_BATCHES).when(c.Skip(action_id="z")).refused(Invalid, "no action z")
+    given(*TWO_BATCHES).when(c.Skip(action_id="z")).refused(OutOfTurn, "There is no action z now.")
     given(*TWO_BATCHES, c.Start()).when(c.Skip(action_id="1.1")).refused(OutOfTurn, "started")
     given(*TWO_BATCHES, c.Start()).when(c.Skip(action_id="1.3")).then("action.skipped").leaves("executing", "nobody")
     last = given(*AGENTFLOW, turn(act("1.1", ask="a write"))).when(c.Skip(action_id="1.1")).then("action.skipped")
