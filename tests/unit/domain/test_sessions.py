@@ -12,7 +12,7 @@ from parley.events.carried import Carried
 from shared.domain import commands as c
 from shared.domain.batches import advance
 from shared.domain.decide import decide
-from shared.domain.errors import Invalid, OutOfTurn, Stale
+from shared.domain.errors import OutOfTurn, Stale
 from shared.domain.evolve import evolve, fold
 from shared.domain.forks import carry_over
 from shared.domain.session import MAX_RECENT_COMMANDS, Session, review_target
@@ -270,7 +270,7 @@ def test_garbage_is_not_parsed_as_an_event(body: bytes) -> None:
 
 
 def test_an_unknown_action_is_refused() -> None:
-    given(request("agentflow"), turn()).when(c.Skip(action_id="9.9")).refused(Invalid)
+    given(request("agentflow"), turn()).when(c.Skip(action_id="9.9")).refused(OutOfTurn)
 
 
 def test_an_unknown_command_or_event_raises() -> None:
