@@ -27,6 +27,7 @@ from sql.schema import Dialect, Schema
 
 MAX_CONNECTIONS = 4
 GRACE_PERIOD = 1.0  # seconds for the server's own timeout error to arrive
+MAX_PLAN = 2_000_000  # characters; PostgreSQL evaluates constants for the plan, and writes them into it
 FETCH_ROWS = 50  # rows fetched at a time; the server limits the size of each
 SCHEMA_TIMEOUT = 120.0  # seconds for the whole schema; each of its queries has its own limit
 
@@ -102,14 +103,17 @@ class PostgresDatabase(ReadOnlyDatabase):
         tables = await asyncio.to_thread(check_query, query, names)
         whole = cover(query, names, self.limits)
         try:
-            plan = json.loads(await connection.fetchval(f"EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) {whole.fenced}"))
+            text = await connection.fetchval(f"EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) {whole.fenced}")
+            if len(text) > MAX_PLAN:
+                raise QueryRefused("too_large", "Its constants are too large. Select less of it.")
+            plan = json.loads(text)
         except RecursionError:
             raise QueryRefused("syntax", "Its parts stand too deep within each other. Write it simpler.") from None
         except asyncpg.PostgresError as error:
             sql_error = failure(error, self._shown, self.limits.seconds)
-            raise (
-                explain_refusal(sql_error, query, names) if isinstance(sql_error, QueryRefused) else sql_error
-            ) from error
+            if isinstance(sql_error, QueryRefused):
+                sql_error = await asyncio.to_thread(explain_refusal, sql_error, query, names)
+            raise sql_error from error
         await asyncio.to_thread(check_plan, plan, names, tables, whole, query.sql)
         return whole.text, tables
 

@@ -22,7 +22,7 @@ _REACHING = (
     *("pg_*", "lo_*", "loread", "lowrite", "dblink*", "*_to_xml*", "txid_*", "inet_client_*", "inet_server_*"),
     *("has_*_privilege", "to_reg*", "currtid*", "*_description", "current_setting", "set_config", "ts_stat"),
     *("ts_rewrite", "ts_debug", "ts_parse", "ts_token_type", "row_security_active", "binary_upgrade_*", "crosstab*"),
-    *("connectby*", "xpath_table", "acl*", "format_type", "makeaclitem", "oidvectortypes"),
+    *("satisfies_hash_partition", "connectby*", "xpath_table", "acl*", "format_type", "makeaclitem", "oidvectortypes"),
 )
 _OF_EXTENSIONS = [
     *("gen_random_bytes", "gen_salt", "unaccent", "uuid_generate_v1", "uuid_generate_v1mc", "uuid_generate_v4"),

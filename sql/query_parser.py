@@ -5,10 +5,12 @@ This layer gives clear error messages. The layers below guarantee that nothing s
 
 import logging
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
+from typing import Any
 
-import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect as Grammar
 
 from sql.outcome import ErrorKind, QueryLimits, QueryRefused
 from sql.schema import Dialect
@@ -16,6 +18,7 @@ from sql.tokens import FAULTS, Token, tokenize
 
 MAX_PAREN_DEPTH = 200  # parsers have a recursion limit
 MAX_SUBSCRIPTS = 100  # square brackets; sqlglot takes a time that grows with the third power of their number
+MAX_STEPS = 100  # of sqlglot for each token; usual statements take 3
 MAX_IDENTIFIER_BYTES = 63  # PostgreSQL truncates longer identifiers, and may find another object
 
 _QUERY_KEYWORDS: dict[Dialect, frozenset[str]] = {
@@ -132,10 +135,28 @@ def _check_brackets(query_tokens: list[Token]) -> None:
 def _tree(text: str, dialect: Dialect) -> exp.Expression | None:
     """sqlglot's tree; None if it cannot parse the text, which the database may still accept."""
     try:
-        trees = [tree for tree in sqlglot.parse(text, read=dialect) if isinstance(tree, exp.Expression)]
+        grammar = Grammar.get_or_raise(dialect)
+        parsed = _parser_class(dialect)(dialect=grammar).parse(grammar.tokenize(text), text)
+        trees = [tree for tree in parsed if isinstance(tree, exp.Expression)]
     except Exception:
         return None
     return trees[0] if len(trees) == 1 and not isinstance(trees[0], exp.Command) else None
+
+
+@cache
+def _parser_class(dialect: Dialect) -> type[Any]:
+    """sqlglot's parser, which gives up after too many steps."""
+
+    class BoundedParser(Grammar.get_or_raise(dialect).parser_class):  # type: ignore[misc]
+        steps = 0
+
+        def _advance(self, times: int = 1) -> None:
+            self.steps += 1
+            if self.steps > 1_000 + MAX_STEPS * self._tokens_size:  # names of types, as in date(date(…)), double them
+                raise RecursionError
+            super()._advance(times)
+
+    return BoundedParser
 
 
 def _check_only_reads(tree: exp.Expression) -> None:

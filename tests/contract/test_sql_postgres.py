@@ -99,6 +99,20 @@ async def test_a_very_deep_query_plan_is_refused_or_runs(url: str) -> None:
     await shop.aclose()
 
 
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("SELECT replace(repeat('a', 1200), 'a', repeat('x', 100000))", "too_large"),
+        ("SELECT repeat('x', 100000)", "ran"),
+        (f"SELECT {'date(' * 40}'2026-01-01'{')' * 40}", "ran"),
+        (f"SELECT {'date(' * 40}email{')' * 40} FROM users", "hidden"),
+        ("SELECT satisfies_hash_partition(1259, 1, 0, 1)", "function"),
+    ],
+)
+async def test_what_a_planner_would_take_long_for_is_refused(shop: PostgresDatabase, sql: str, kind: str) -> None:
+    assert await outcome(shop, sql) == kind
+
+
 # --- the catalogs
 
 

@@ -1,6 +1,8 @@
 """The SQL query parser and tokenizer, hidden names, schemas as text, and values as JSON."""
 
 import random
+import subprocess
+import sys
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any, get_args
@@ -126,6 +128,15 @@ def test_a_mutated_query_raises_no_error_but_a_refusal(dialect: Dialect) -> None
             kinds.append(refusal.kind)
     assert set(kinds) <= set(get_args(ErrorKind.__value__))
     assert 100 < len(kinds) < 1500
+
+
+@pytest.mark.parametrize(
+    "begin", ["date(", "int(", "text(", "json(", "UNION(", "STRUCT(", "ENUM(", "decimal(", "ARRAY["]
+)
+def test_a_statement_that_sqlglot_would_try_without_end_has_no_tree(begin: str) -> None:
+    sql = f"SELECT {begin * 40}a{(']' if begin == 'ARRAY[' else ')') * 40} FROM a"
+    code = f"from sql.query_parser import *; print(parse_query({sql!r}, 'postgres', QueryLimits()).tree)"
+    assert subprocess.check_output([sys.executable, "-c", code], timeout=60, text=True) == "None\n"
 
 
 def test_the_parser_removes_the_final_semicolon_and_changes_nothing_else() -> None:
