@@ -132,7 +132,7 @@ def _number(value: int | float | Decimal) -> JsonValue:
 def read_real(raw: bytes) -> float:
     """The four bytes of a `real` as the number with the fewest digits that stands for it, which PostgreSQL shows."""
     (value,) = struct.unpack("!f", raw)
-    digits = (float(f"{value:.{count}g}") for count in range(1, 9))
+    digits = (float(f"{value:.{count}g}") for count in range(1, 10))
     return next((near for near in digits if c_float(near).value == value), value)
 
 

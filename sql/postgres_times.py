@@ -17,6 +17,10 @@ _CYCLE = 146_097  # days in 400 years, after which the calendar repeats
 _OLDEST, _NEWEST = -5 * _CYCLE + 366, 20 * _CYCLE - 366  # days that stay in Python's years 1 to 9999 in any zone
 _DATE_ENDS = {2**31 - 1: "infinity", -(2**31): "-infinity"}
 _TIMESTAMP_ENDS = {2**63 - 1: "infinity", -(2**63): "-infinity"}
+_INTERVAL_ENDS = {
+    (2**31 - 1, 2**31 - 1, 2**63 - 1): "infinity",
+    (-(2**31), -(2**31), -(2**63)): "-infinity",
+}
 
 # POSIX counts to the west.
 _FIXED_ZONE = re.compile(r"(?:<[^>]+>|[A-Za-z]{3,})(?P<sign>[+-]?)(?P<hours>\d\d?)(?::(?P<minutes>\d\d))?")
@@ -34,7 +38,7 @@ def _timestamp(raw: tuple[int], zone: tzinfo | None = None) -> str:
         return _TIMESTAMP_ENDS[raw[0]]
     days, rest = divmod(raw[0], _DAY)
     year, moment, era = _calendar(days, rest, zone or UTC)
-    return f"{year}-{moment:%m-%d}T{moment.time().isoformat()}{f'{moment:%:z}' if zone else ''}{era}"
+    return f"{year}-{moment:%m-%d}T{_written(moment.time())}{f'{moment:%:z}' if zone else ''}{era}"
 
 
 def _calendar(days: int, microseconds: int = 0, zone: tzinfo = UTC) -> tuple[str, datetime, str]:
@@ -51,7 +55,12 @@ def _calendar(days: int, microseconds: int = 0, zone: tzinfo = UTC) -> tuple[str
 def _clock(microseconds: int) -> str:
     if microseconds == _DAY:
         return "24:00:00"
-    return (datetime.min + timedelta(microseconds=microseconds)).time().isoformat()
+    return _written((datetime.min + timedelta(microseconds=microseconds)).time())
+
+
+def _written(clock: time) -> str:
+    """The time as PostgreSQL writes it: without zeros at the end of its fraction."""
+    return clock.isoformat().rstrip("0") if clock.microsecond else clock.isoformat()
 
 
 def _with_zone(raw: tuple[int, int]) -> str:
@@ -61,6 +70,8 @@ def _with_zone(raw: tuple[int, int]) -> str:
 
 def _interval(raw: tuple[int, int, int]) -> str:
     """The interval as PostgreSQL writes it: a positive part after a negative one has a sign."""
+    if raw in _INTERVAL_ENDS:
+        return _INTERVAL_ENDS[raw]
     months, days, microseconds = raw
     years = abs(months) // 12 * (1 if months > 0 else -1)
     parts = []
