@@ -27,11 +27,11 @@ from sql.schema import Dialect, Schema
 
 MAX_CONNECTIONS = 4
 GRACE_PERIOD = 1.0  # seconds for the server's own timeout error to arrive
-MAX_PLAN = 2_000_000  # characters; PostgreSQL evaluates constants for the plan, and writes them into it
+MAX_PLAN = 2_000_000  # characters without indentation; PostgreSQL evaluates constants, and writes them into the plan
 FETCH_ROWS = 50  # rows fetched at a time; the server limits the size of each
 SCHEMA_TIMEOUT = 120.0  # seconds for the whole schema; each of its queries has its own limit
 
-_TEXT_TYPES = "money bit varbit point box path polygon line lseg circle"
+_TEXT_TYPES = "money bit varbit point box path polygon line lseg circle pg_lsn"
 
 
 class PostgresDatabase(ReadOnlyDatabase):
@@ -104,9 +104,7 @@ class PostgresDatabase(ReadOnlyDatabase):
         whole = cover(query, names, self.limits)
         try:
             text = await connection.fetchval(f"EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) {whole.fenced}")
-            if len(text) > MAX_PLAN:
-                raise QueryRefused("too_large", "Its constants are too large. Select less of it.")
-            plan = json.loads(text)
+            plan = await asyncio.to_thread(_read_plan, text)
         except RecursionError:
             raise QueryRefused("syntax", "Its parts stand too deep within each other. Write it simpler.") from None
         except asyncpg.PostgresError as error:
@@ -190,6 +188,14 @@ class PostgresDatabase(ReadOnlyDatabase):
             connection.terminate()
             raise
         return connection
+
+
+def _read_plan(text: str) -> Any:
+    """Raises QueryRefused for a plan with large constants, RecursionError for a deep one: much of it is indentation."""
+    compact = "".join(line.lstrip(" ") for line in text.split("\n"))
+    if len(compact) > MAX_PLAN:
+        raise QueryRefused("too_large", "Its constants are too large. Select less of it.")
+    return json.loads(compact)
 
 
 async def _run_read_only[T](connection: Any, work: Callable[[Any], Awaitable[T]]) -> T:

@@ -54,7 +54,8 @@ def failure(error: Exception, database: str, seconds: float) -> SqlError:
     kind = _longest(_FAILED, code) or "database"
     if kind == "timeout":
         words = f"It was stopped after {seconds:g} seconds: {words}"
-    return QueryFailed("too_large" if "memory" in words else kind, words)
+    is_alloc = code == "XX000" and "memory" in words  # "invalid memory alloc request size"
+    return QueryFailed("too_large" if is_alloc else kind, words)
 
 
 def _of_the_driver(error: Exception, database: str) -> SqlError:

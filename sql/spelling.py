@@ -39,7 +39,7 @@ class Spelling:
             written
             for token in tokens
             for written, name in names.items()
-            if token.identifier == name.lower() and not self._means(token, name)
+            if token.identifier == name.lower() and wrong.lower() in ("", name.lower()) and not self._means(token, name)
         }
         if as_meant:
             return f"Write it as it is: {', '.join(sorted(as_meant))}"

@@ -173,10 +173,10 @@ class SqliteReader:
     def _preparation_error(self, error: Exception, tokens: list[Token]) -> SqlError:
         """The error of a statement that cannot be prepared, with the names that it may mean."""
         words = str(error)
-        if isinstance(error, sqlite3.OperationalError) and "interrupted" in words:
+        if _code(error) == sqlite3.SQLITE_INTERRUPT:
             return _failure(error, self._limits.seconds)
         kind = next(kind for pattern, kind in _BEFORE_RUNNING if re.search(pattern, words))
-        names, wrong = self._names, words.rpartition(": ")[2] if words.startswith("no such") else ""
+        names, wrong = self._names, words.partition(": ")[2] if words.startswith("no such") else ""
         tables = [names.spelling[table] for table in names.listed]
         named = {token.identifier for token in tokens}
         columns = [column for table in names.listed if table in named for column in names.visible[table]]
@@ -184,7 +184,8 @@ class SqliteReader:
         if known and (hint := SPELLING.hint(tokens, wrong.rpartition(".")[2], known)):
             words += f". {hint}"
         if kind == "column" and any(token.kind == "name" and token.text == wrong for token in tokens):
-            words += f". A text stands in single quotes: '{wrong}'"
+            text = wrong.replace("'", "''")
+            words += f". A text stands in single quotes: '{text}'"
         return QueryRefused(kind, words)
 
 
@@ -238,13 +239,18 @@ def _decode_text(raw: bytes) -> str | bytes:
         return raw
 
 
+def _code(error: Exception) -> int:
+    """SQLite's primary result code; 0 for an error that is not SQLite's."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
 def _failure(error: Exception, seconds: float) -> QueryFailed:
-    words = str(error)
-    if "interrupted" in words:
+    words, code = str(error), _code(error)
+    if code == sqlite3.SQLITE_INTERRUPT:
         return QueryFailed("timeout", f"It was stopped after {seconds:g} seconds. Ask for less, or more narrowly.")
-    if isinstance(error, MemoryError) or "too big" in words or "out of memory" in words or "full" in words:
+    if isinstance(error, MemoryError) or code in (sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_FULL):
         return QueryFailed("too_large", f"It works with more than fits ({words or 'out of memory'}). Ask for less.")
-    if "locked" in words or "busy" in words or "unable to open" in words or "disk I/O" in words:
+    if code in (sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR):
         return QueryFailed("unavailable", f"The database cannot be read now: {words}")
     return QueryFailed("database", words)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from pathlib import Path
@@ -82,13 +83,14 @@ class SqliteDatabase(ReadOnlyDatabase):
         return await self._start()
 
     async def _start(self) -> Process:
-        """Start a process without Parley's environment, which may contain secrets."""
+        """Start a process with the time zone of Parley's environment, and without the rest, which may hold secrets."""
+        zone = {"TZ": os.environ["TZ"]} if "TZ" in os.environ else {}
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "sql.sqlite_process"),
             stdin=PIPE,
             stdout=PIPE,
             cwd=ROOT,
-            env={"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"},
+            env={"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"} | zone,
             limit=MAX_LINE,
             start_new_session=True,  # Ctrl-C must not reach it
         )

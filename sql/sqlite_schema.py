@@ -13,6 +13,7 @@ from sql.spelling import quoted
 from sql.sqlite import SPELLING, SqliteReader
 from sql.sqlite_names import SqliteNames
 
+NAMES_TIMEOUT = 30.0  # seconds for the names of all tables
 COUNT_TIMEOUT = 0.3  # seconds per table
 SAMPLE_TIMEOUT = 0.1  # seconds per column
 
@@ -27,7 +28,7 @@ class _Declared:
 
 def read_schema(reader: SqliteReader) -> Schema:
     """The schema of all listed tables. Raises QueryFailed."""
-    with reader.within(SAMPLE_TIMEOUT):
+    with reader.within(NAMES_TIMEOUT):
         names = reader.names()
     tables = [_table(reader, names, names.spelling[name]) for name in sorted(names.listed)]
     return Schema(dialect="sqlite", tables=tuple(tables))

@@ -15,12 +15,14 @@ pytest_plugins = ("tests.support.postgres",)
 SQLITE = """
 CREATE TABLE orders (id INTEGER PRIMARY KEY, status TEXT CHECK (status <> ""), total REAL, "Customer Name" TEXT);
 CREATE TABLE "group" ("order" INTEGER);
+CREATE TABLE msgs (id INTEGER, "from" TEXT, "to" TEXT, subject TEXT);
 CREATE VIEW open_orders AS SELECT * FROM orders WHERE status = "open";
 INSERT INTO orders VALUES (1, 'open', 1.5, 'Ann'), (2, 'paid', 2, 'Bob');
 """
 POSTGRES = """
 CREATE TABLE "Order" ("ID" int, "Name" text, "group" text, "Größe" int);
 CREATE TABLE "user" (id int);
+CREATE TABLE msgs (id int, "from" text, "to" text, subject text);
 CREATE TABLE items (id int);
 CREATE TABLE "Items" ("Total Price" numeric(10, 2));
 CREATE SCHEMA "Buchhaltung";
@@ -68,7 +70,10 @@ async def refused(database: ReadOnlyDatabase, sql: str) -> tuple[str, str]:
         ('SELECT total FROM open_orders GROUP BY total HAVING max("totl") > 1', "Perhaps you mean total"),
         ('WITH o AS (SELECT total FROM orders) SELECT "sum" FROM o', "'sum'"),
         ('SELECT id FROM orders WHERE status = "paid"', "A text stands in single quotes: 'paid'"),
-        ("SELECT id FROM orders WHERE status IN (\"it''s\")", "single quotes"),
+        ('SELECT id FROM orders WHERE status IN ("it\'s")', "single quotes: 'it''s'"),
+        ('SELECT id FROM orders WHERE status = "due: today"', "single quotes: 'due: today'"),
+        ("SELECT subjct FROM msgs", "Perhaps you mean subject"),
+        ("SELECT interrupted FROM orders", "There are:"),
     ],
 )
 async def test_sqlite_takes_no_mistyped_column_for_a_text(file: ReadOnlyDatabase, sql: str, hint: str) -> None:
@@ -106,6 +111,8 @@ async def test_a_word_of_sql_that_is_a_table_is_hinted_at_with_its_quotes(file: 
     [
         ('SELECT id FROM "Order"', 'Write it as it is: "ID"'),
         ('SELECT o.Name FROM "Order" AS o', 'Write it as it is: "Name"'),
+        ("SELECT subjct FROM msgs", "Perhaps you mean subject"),
+        ("SELECT id FROM msgs WHERE id = = 1", 'Write it as it is: "from"'),
         ('SELECT group FROM "Order"', 'Write it as it is: "group"'),
         ('SELECT groesse FROM "Order"', '"Größe"'),
         ('SELECT "total_price" FROM "Items"', 'Perhaps you mean "Total Price"'),
@@ -130,6 +137,7 @@ async def test_tables_that_differ_in_case_and_those_of_other_schemas_are_listed(
     assert written == {
         '"Items"': ['"Total Price"'],
         '"Order"': ['"ID"', '"Name"', '"group"', '"Größe"'],
+        "msgs": ["id", '"from"', '"to"', "subject"],
         "items": ["id"],
         '"user"': ["id"],
         '"Buchhaltung"."Konten"': ["id"],

@@ -113,6 +113,10 @@ async def test_what_a_planner_would_take_long_for_is_refused(shop: PostgresDatab
     assert await outcome(shop, sql) == kind
 
 
+async def test_an_error_has_the_kind_of_its_code_whatever_its_text_says(shop: PostgresDatabase) -> None:
+    assert await outcome(shop, "SELECT 'memory'::int") == "database"
+
+
 # --- the catalogs
 
 

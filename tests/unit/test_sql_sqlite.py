@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sql import sqlite_schema
 from sql.hidden import Hidden
 from sql.outcome import BadDatabase, QueryFailed, QueryLimits, QueryRefused, SqlError
 from sql.query_parser import ParsedQuery
@@ -177,6 +178,26 @@ def test_a_value_that_json_cannot_carry_becomes_text(reader: SqliteReader) -> No
         table = reader.run(unchecked(f"SELECT {sql} AS value"))
         assert table.rows == ((value,),), sql
         assert table.model_validate_json(table.model_dump_json()) == table
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("SELECT body FROM notes WHERE notes MATCH 'locked: account'", "database"),
+        ("SELECT body FROM notes WHERE notes MATCH 'full: house'", "database"),
+        ("SELECT hex(zeroblob(19000000))", "too_large"),
+    ],
+)
+def test_a_failure_has_the_kind_of_its_code_whatever_its_text_says(reader: SqliteReader, sql: str, kind: str) -> None:
+    with pytest.raises(QueryFailed) as failed:
+        reader.run(unchecked(sql))
+    assert failed.value.kind == kind
+
+
+def test_the_names_of_many_tables_are_read_within_their_own_time(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_schema, "SAMPLE_TIMEOUT", 0.0)
+    with closing(SqliteReader(path, HIDDEN, QueryLimits())) as reader:
+        assert "users" in [table.name for table in sqlite_schema.read_schema(reader).tables]
 
 
 def test_table_names_that_differ_in_the_case_of_a_non_ascii_letter_are_distinct(path: str) -> None:
