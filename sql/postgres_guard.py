@@ -61,10 +61,10 @@ def explain_refusal(refusal: QueryRefused, query: ParsedQuery, names: PgNames) -
             return QueryRefused(refusal.kind, why)
     columns = [column for name in mentioned(query.tokens) & names.listed for column in names.visible.get(name, ())]
     missing = _MISSING.search(refusal.message)
-    wrong = missing[1].rpartition(".")[2] if missing else ""
+    before, _, wrong = missing[1].rpartition(".") if missing else ("", "", "")
     match refusal.kind:
         case "table" if wrong:
-            hint = names.meant_table(query.tokens, wrong)
+            hint = names.meant_table(query.tokens, wrong, before)
         case "column" if columns:
             hint = names.spell.hint(query.tokens, wrong, columns)
         case "syntax":
@@ -186,8 +186,8 @@ def _table(table: exp.Table, names: PgNames) -> str:
     if name in names.listed and not schema and not table.this.quoted and name in names.keywords:
         written = " or ".join(quoted(table) for table in names.tables if table.lower() == name)
         raise QueryRefused("table", f"{name} is a word of SQL. The table is written {written}.")
-    if schema and not table.catalog and names.open_to(table.db):
-        return f"{table.db}.{table.name}"
+    if schema and not table.catalog and names.open_to(_folded(table.args["db"])):
+        return f"{_folded(table.args['db'])}.{_folded(table.this)}"
     if table.catalog or (schema and schema != names.schema.lower()):
         why = f"Only tables of the schema {names.schema} may be read, not {names.spell(table.db)}.{table.name}."
         raise QueryRefused("table", f"{why} The first schema of the role's search_path is the one that is read.")
@@ -195,8 +195,13 @@ def _table(table: exp.Table, names: PgNames) -> str:
         raise unlisted(table.name, names)
     if schema and name in names.fenced:
         raise _only_alone(table.name)
-    exact = table.name if table.this.quoted else name
+    exact = _folded(table.this)
     return exact if exact in names.tables else names.spelling[name]
+
+
+def _folded(identifier: Any) -> str:
+    """The name as PostgreSQL reads it."""
+    return str(identifier.name if identifier.args.get("quoted") else identifier.name.lower())
 
 
 def unlisted(name: str, names: PgNames) -> QueryRefused:

@@ -61,11 +61,12 @@ class PgNames:
         """How a statement has to write a name."""
         return Spelling("postgres", self.keywords)
 
-    def meant_table(self, tokens: Iterable[Token], name: str) -> str:
-        """A sentence about the table that was probably meant by this name."""
-        if (place := self.elsewhere.get(name.lower())) and name.lower() not in self.listed:
+    def meant_table(self, tokens: Iterable[Token], name: str, schema: str = "") -> str:
+        """A sentence about the table that was probably meant by this name; "" if it seems to mean none."""
+        is_here = schema in ("", self.schema)
+        if (place := self.elsewhere.get(name.lower())) and not (is_here and name.lower() in self.listed):
             return f"It is in another schema: {'.'.join(map(self.spell, place))}"
-        return self.spell.hint(tokens, name, self.tables)
+        return self.spell.hint(tokens, name, self.tables) if is_here else ""
 
     @property
     def tables_with_hidden_columns(self) -> frozenset[tuple[str, str]]:

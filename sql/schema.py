@@ -53,20 +53,21 @@ class TableInfo(_Frozen):
 
 
 class Schema(_Frozen):
-    """All visible tables. Names are compared without case, as in SQL."""
+    """All visible tables. Names are compared without case, as in SQL; among those, the exact name comes first."""
 
     dialect: Dialect
     tables: tuple[TableInfo, ...] = ()
 
     def table(self, name: str) -> TableInfo | None:
-        return next((table for table in self.tables if table.name.lower() == name.lower()), None)
+        alike = (table for table in self.tables if table.name.lower() == name.lower())
+        return max(alike, key=lambda table: table.name == name, default=None)
 
     def only(self, names: Iterable[str]) -> "Schema":
         """The schema with these tables only; unknown names are ignored."""
-        lowered = {name.lower() for name in names}
-        return self.model_copy(
-            update={"tables": tuple(table for table in self.tables if table.name.lower() in lowered)}
-        )
+        exact = set(names)
+        folded = {name.lower() for name in exact - {table.name for table in self.tables}}
+        tables = (table for table in self.tables if table.name in exact or table.name.lower() in folded)
+        return self.model_copy(update={"tables": tuple(tables)})
 
     def trimmed(self, columns: Mapping[str, Iterable[str]]) -> "Schema":
         """The schema with these columns of these tables, plus keys and references. Other tables stay complete."""

@@ -25,6 +25,8 @@ CREATE TABLE "user" (id int);
 CREATE TABLE msgs (id int, "from" text, "to" text, subject text);
 CREATE TABLE items (id int);
 CREATE TABLE "Items" ("Total Price" numeric(10, 2));
+CREATE SCHEMA other;
+CREATE TABLE other.things (id int);
 CREATE SCHEMA "Buchhaltung";
 CREATE TABLE "Buchhaltung"."Konten" (id int);
 INSERT INTO "Buchhaltung"."Konten" VALUES (7);
@@ -141,10 +143,18 @@ async def test_tables_that_differ_in_case_and_those_of_other_schemas_are_listed(
         "items": ["id"],
         '"user"': ["id"],
         '"Buchhaltung"."Konten"': ["id"],
+        "other.things": ["id"],
     }
     assert (await server.run('SELECT * FROM "Buchhaltung"."Konten"')).rows == ((7,),)
     assert (await server.check('SELECT * FROM "Buchhaltung"."Konten"')).tables == ("Buchhaltung.Konten",)
     assert (await server.check('SELECT * FROM "Items", items')).tables == ("Items", "items")
+    assert (await server.check("SELECT * FROM Other.Things, PUBLIC.Msgs")).tables == ("msgs", "other.things")
+    assert (await refused(server, 'SELECT * FROM other."order"'))[1] == 'relation "other.order" does not exist'
+    for name, columns in (("Items", ["Total Price"]), ("items", ["id"])):
+        table = schema.table(name)
+        assert table is not None
+        assert [column.name for column in table.columns] == columns
+        assert schema.only([name]).tables == (table,)
 
 
 async def test_the_search_path_of_the_url_says_which_schema_is_read_first(
