@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 from pydantic import JsonValue
 
 from cli.text import counted, print_visible, visible
+from shared.environment import environment_variable
 from sql.database import BadDatabase, Hidden, QueryLimits, QueryResult, ReadOnlyDatabase, SqlError, open_database
 from sql.schema import ColumnInfo, Schema
 
@@ -29,7 +30,7 @@ def run_with_database(
     """Run `work` with the opened database. Exit code 2 if it cannot be opened."""
 
     async def open_and_run() -> int:
-        database = open_database(url, limits, hidden)
+        database = open_database(url, limits, hidden, environment_variable("TZ"))
         try:
             await database.check("SELECT 1")  # the first statement connects to the server
             return await work(database)

@@ -91,8 +91,13 @@ class ReadOnlyDatabase(ABC):
         """Close all connections."""
 
 
-def open_database(url: str, limits: QueryLimits = _LIMITS, hidden: Hidden = _NOTHING_HIDDEN) -> ReadOnlyDatabase:
-    """Open a database of either dialect. Raises BadDatabase. Connects to a server only when it is first used."""
+def open_database(
+    url: str, limits: QueryLimits = _LIMITS, hidden: Hidden = _NOTHING_HIDDEN, zone: str | None = None
+) -> ReadOnlyDatabase:
+    """Open a database of either dialect. Raises BadDatabase. Connects to a server only when it is first used.
+
+    `zone` is the local time of an SQLite file, as TZ names it; a server has its own.
+    """
     try:
         place = make_url(url)
         dialect = place.get_backend_name()
@@ -101,7 +106,7 @@ def open_database(url: str, limits: QueryLimits = _LIMITS, hidden: Hidden = _NOT
     if dialect == "sqlite":
         from sql.sqlite_database import SqliteDatabase  # noqa: PLC0415  each dialect needs its own driver only
 
-        return SqliteDatabase(_file(place), limits, hidden)
+        return SqliteDatabase(_file(place), limits, hidden, zone)
     if dialect in ("postgresql", "postgres"):
         from sql.postgres import PostgresDatabase  # noqa: PLC0415
 

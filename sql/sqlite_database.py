@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from pathlib import Path
@@ -22,12 +21,13 @@ ROOT = Path(__file__).parents[1]
 
 
 class SqliteDatabase(ReadOnlyDatabase):
-    """Raises BadDatabase in the constructor if the file is not a database."""
+    """Raises BadDatabase in the constructor if the file is not a database. `zone` is TZ for what reads the file."""
 
     dialect: Dialect = "sqlite"
 
-    def __init__(self, path: Path, limits: QueryLimits, hidden: Hidden) -> None:
+    def __init__(self, path: Path, limits: QueryLimits, hidden: Hidden, zone: str | None) -> None:
         super().__init__(limits, hidden)
+        self._zone = {} if zone is None else {"TZ": zone}
         SqliteReader(str(path), hidden, limits).close()
         self._path, self._file = path.absolute(), _identity(path)
         begin = {"path": str(self._path), "limits": limits.model_dump(), "hidden": hidden.model_dump()}
@@ -83,14 +83,13 @@ class SqliteDatabase(ReadOnlyDatabase):
         return await self._start()
 
     async def _start(self) -> Process:
-        """Start a process with the time zone of Parley's environment, and without the rest, which may hold secrets."""
-        zone = {"TZ": os.environ["TZ"]} if "TZ" in os.environ else {}
+        """Start a process without Parley's environment, which may contain secrets."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "sql.sqlite_process"),
             stdin=PIPE,
             stdout=PIPE,
             cwd=ROOT,
-            env={"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"} | zone,
+            env={"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"} | self._zone,
             limit=MAX_LINE,
             start_new_session=True,  # Ctrl-C must not reach it
         )

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from packs.retail.relations import TABLES
+from shared.environment import environment_variable
 from sql.database import ReadOnlyDatabase, open_database
 from sql.hidden import Hidden
 from sql.outcome import QueryLimits
@@ -36,7 +37,7 @@ def open_configured(settings: DatabaseSettings) -> ReadOnlyDatabase:
     only = () if url else tuple(table.name for table in TABLES)
     hidden = Hidden(names=Hidden.parse(settings.parley_sql_hidden).names, only=only)
     limits = QueryLimits(rows=settings.parley_sql_max_rows, seconds=settings.parley_sql_timeout)
-    return open_database(_plain(url or settings.retail_url), limits, hidden)
+    return open_database(_plain(url or settings.retail_url), limits, hidden, environment_variable("TZ"))
 
 
 def _plain(url: str) -> str:

@@ -299,13 +299,6 @@ async def test_a_replaced_file_is_reopened_and_a_deleted_one_is_unavailable(tmp_
     await database.aclose()
 
 
-async def test_sqlite_has_the_time_zone_of_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", "Asia/Kolkata")
-    database = open_database(sqlite_shop(tmp_path))
-    assert (await database.run("SELECT datetime('2026-03-01', 'localtime')")).rows == (("2026-03-01 05:30:00",),)
-    await database.aclose()
-
-
 async def test_without_hidden_columns_the_database_role_decides_what_is_readable(postgres_url: str) -> None:
     """Other schemas and views that call functions are readable then. System tables and functions are not."""
     await write(

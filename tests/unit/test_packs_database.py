@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
+from packs.database.configured_database import open_configured
 from packs.database.pack import CONFIRM, DatabasePack
 from services.executor.sources.packs import PackSource
 from services.executor.tools import Registry, ToolInvocation, ToolResult
@@ -19,6 +20,7 @@ from shared.domain.policy import with_ruling
 from shared.domain.session import Session
 from shared.settings import Settings
 from tests.support.flow_walk import Walk, last, waiting
+from tests.support.sql_shop import sqlite_shop
 from tests.unit.domain.spec import given, request
 
 SESSION = Session("s")
@@ -50,6 +52,13 @@ async def reader(tmp_path: Path) -> AsyncIterator[Reader]:
     await pack.open(Settings(parley_sql_database_url=url, parley_sql_hidden=hidden, parley_sql_max_rows=1))
     yield Reader(pack)
     await pack.close()
+
+
+async def test_the_local_time_of_sqlite_is_the_services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    database = open_configured(Settings(parley_sql_database_url=sqlite_shop(tmp_path)))
+    assert (await database.run("SELECT datetime('2026-03-01', 'localtime')")).rows == (("2026-03-01 05:30:00",),)
+    await database.aclose()
 
 
 async def test_tables_are_listed_described_and_queried_within_limits(reader: Reader) -> None:
