@@ -6,7 +6,6 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from parley.events.hashing import canonical_hash
 from parley.events.values import ActionSpec, Step
 from shared.domain.batches import leave_turn
 from shared.domain.plan_versions import step_id
@@ -151,8 +150,7 @@ def _actions_with_given_output(session: Session) -> tuple[Action, ...]:
 def _is_same_call(before: Step | None, step: Step) -> bool:
     if before is None:
         return False
-    one, other = (canonical_hash([call.tool, call.arguments or {}, call.for_each]) for call in (before, step))
-    return one == other
+    return (before.tool, before.arguments or {}, before.for_each) == (step.tool, step.arguments or {}, step.for_each)
 
 
 def step_of(session: Session, action: str) -> Step | None:
