@@ -92,6 +92,9 @@ async def test_concurrent_handlers_never_exceed_the_limit(settings: Settings, bu
     async with consuming(settings, busy, limit=2):
         await store(bus, *(b"%d" % n for n in range(6)))
         await busy.until(2)
+        async with asyncio.timeout(WAIT_TIMEOUT):
+            while await bus.outstanding("planner") < 6:
+                pass  # each check is a request: the consumer counts a message some time after the stream has it
         info = await bus.client.jetstream().consumer_info("SESSIONS", "planner")
         assert (info.num_ack_pending, info.num_pending) == (2, 4), (
             "the subscriber fetches only as many messages as it has free slots"

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from nats.js.errors import NotFoundError
+
 from shared.bus import Bus, Delivery
 from shared.bus.deliveries import Handler
 from shared.settings import Settings
@@ -66,7 +68,24 @@ async def api(bus: Bus, subject: str, request: object) -> Any:
 
 
 async def until_idle(bus: Bus, durable: str = "planner") -> None:
-    """Wait until the consumer has nothing to deliver and no pending acknowledgement."""
+    """Wait until the consumer has nothing to deliver and no pending acknowledgement.
+
+    A consumer may count a message only some time after the stream has acknowledged it, so its last delivery counts too.
+    """
+    stream = bus.client.jetstream()
+    config = (await stream.consumer_info("SESSIONS", durable)).config
+    newest = [await _newest(bus, subject) for subject in config.filter_subjects or [config.filter_subject or ">"]]
     async with asyncio.timeout(WAIT_TIMEOUT):
-        while await bus.outstanding(durable):
-            pass  # each check is a request
+        while True:  # each check is a request
+            info = await stream.consumer_info("SESSIONS", durable)
+            delivered = info.delivered.stream_seq if info.delivered else 0
+            if not info.num_pending and not info.num_ack_pending and delivered >= max(newest):
+                return
+
+
+async def _newest(bus: Bus, subject: str) -> int:
+    """The position of the subject's newest message; 0 if there is none."""
+    try:
+        return (await bus.client.jetstream().get_last_msg("SESSIONS", subject)).seq or 0
+    except NotFoundError:
+        return 0
