@@ -18,7 +18,7 @@ from shared.log import SessionAtPosition, VersionConflict, commit, guard_headers
 from shared.services import Consumer
 from shared.settings import Settings
 from tests.conftest import person
-from tests.support.inbox import Inbox, api, consuming, store, until_idle
+from tests.support.inbox import Inbox, api, consuming, store, until_counted, until_idle
 from tests.support.nats import kill9
 from tests.support.timeouts import WAIT_TIMEOUT
 
@@ -92,10 +92,7 @@ async def test_concurrent_handlers_never_exceed_the_limit(settings: Settings, bu
     async with consuming(settings, busy, limit=2):
         await store(bus, *(b"%d" % n for n in range(6)))
         await busy.until(2)
-        async with asyncio.timeout(WAIT_TIMEOUT):
-            while await bus.outstanding("planner") < 6:
-                pass  # each check is a request: the consumer counts a message some time after the stream has it
-        info = await bus.client.jetstream().consumer_info("SESSIONS", "planner")
+        info = await until_counted(bus, 6)
         assert (info.num_ack_pending, info.num_pending) == (2, 4), (
             "the subscriber fetches only as many messages as it has free slots"
         )

@@ -30,7 +30,7 @@ from shared.telemetry import metrics
 from tests.conftest import person
 from tests.support.gateway import SECRET, TOKEN, World, client, serving
 from tests.support.http_client import http_client
-from tests.support.inbox import PLANNER, Inbox, consuming, store, until_idle
+from tests.support.inbox import PLANNER, Inbox, consuming, store, until_counted, until_idle
 from tests.support.rehearsal_server import rehearsal_server
 from tests.support.stack import Person, working
 from tests.support.timeouts import WAIT_TIMEOUT
@@ -98,6 +98,7 @@ async def test_waiting_messages_are_measured_with_their_age(bus: Bus, settings: 
 
     await store(bus, b"other", subject="session.a.executor.x")
     await store(bus, b"1", b"2")
+    await until_counted(bus, 2)
     stored_at = (await bus.client.jetstream().get_msg("SESSIONS", seq=2)).time
     assert stored_at
     pending, unacked, oldest_pending, oldest_unacked = await measure()

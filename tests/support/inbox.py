@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from nats.js.api import ConsumerInfo
 from nats.js.errors import NotFoundError
 
 from shared.bus import Bus, Delivery
@@ -67,11 +68,17 @@ async def api(bus: Bus, subject: str, request: object) -> Any:
     )
 
 
-async def until_idle(bus: Bus, durable: str = "planner") -> None:
-    """Wait until the consumer has nothing to deliver and no pending acknowledgement.
+async def until_counted(bus: Bus, messages: int) -> ConsumerInfo:
+    """Wait until the planner's consumer counts these messages: the stream acknowledges them some time earlier."""
+    async with asyncio.timeout(WAIT_TIMEOUT):
+        while True:  # each check is a request
+            info: ConsumerInfo = await bus.client.jetstream().consumer_info("SESSIONS", "planner")
+            if (info.num_pending or 0) + (info.num_ack_pending or 0) >= messages:
+                return info
 
-    A consumer may count a message only some time after the stream has acknowledged it, so its last delivery counts too.
-    """
+
+async def until_idle(bus: Bus, durable: str = "planner") -> None:
+    """Wait until the consumer has delivered the newest message, and has no pending acknowledgement."""
     stream = bus.client.jetstream()
     config = (await stream.consumer_info("SESSIONS", durable)).config
     newest = [await _newest(bus, subject) for subject in config.filter_subjects or [config.filter_subject or ">"]]
