@@ -74,7 +74,7 @@ async def draft_code(person: Watcher) -> None:
 
 
 async def test_a_stop_during_plan_drafting(server: RehearsalServer, person: Watcher) -> None:
-    await server.fault(task="text_plan", token_delay=0.1, times=1)
+    await server.fault(task="text_plan", token_delay=0.5, times=1)
     await person.does(c.Say(text=REQUEST))
     await person.drafting("plan")
     await stop_drafting(person, server, "text_plan")
@@ -96,8 +96,8 @@ async def test_a_stop_while_the_model_s_server_asks_to_wait(server: RehearsalSer
 async def test_a_stop_during_code_and_test_drafting(server: RehearsalServer, person: Watcher) -> None:
     await person.does(c.Say(text=REQUEST))
     await person.phase("awaiting_approval")
-    await server.fault(task="code", token_delay=0.1, times=1)
-    await server.fault(task="tests", token_delay=0.1, times=1)
+    await server.fault(task="code", token_delay=0.5, times=1)
+    await server.fault(task="tests", token_delay=0.5, times=1)
     await person.approves()
     await person.drafting("code")
     await stop_drafting(person, server, "code")
@@ -141,7 +141,7 @@ async def test_a_stop_during_the_run_and_during_its_verification(server: Rehears
     assert session.turn
     assert session.turn.actions[0].error == "Stopped by the person."
 
-    await server.fault(task="verdict", token_delay=0.1, times=1)
+    await server.fault(task="verdict", token_delay=0.5, times=1)
     await person.does(c.Retry())
     await person.drafting("verdict")
     await stop_drafting(person, server, "verdict")
@@ -153,7 +153,7 @@ async def test_a_stop_during_the_run_and_during_its_verification(server: Rehears
 async def test_stops_and_retries_faster_than_the_work_ends_draft_one_plan(
     server: RehearsalServer, person: Watcher
 ) -> None:
-    await server.fault(task="text_plan", token_delay=0.05, times=3)
+    await server.fault(task="text_plan", token_delay=0.5, times=3)
     await person.does(c.Say(text=REQUEST))
     for _ in range(3):
         await person.drafting("plan")

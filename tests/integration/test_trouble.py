@@ -274,7 +274,7 @@ async def test_work_goes_on_after_kill_9_of_each_service(
     await provision(short_ack_wait)
     async with processes(short_ack_wait) as services:
         for task in ("text_plan", "code", "tests"):
-            await server.fault(task=task, token_delay=0.1, times=1)
+            await server.fault(task=task, token_delay=0.3, times=1)
         await person.does(c.Say(text=REQUEST))
         await person.drafting("plan")
         await services.kill9_and_start_another("planner")
