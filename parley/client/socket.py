@@ -49,7 +49,7 @@ class Socket:
                 f"{endpoint.socket_url}{self._query}",
                 additional_headers=endpoint.headers,
                 max_size=MAX_MESSAGE_BYTES,
-                open_timeout=10,
+                open_timeout=30,  # seconds; a closed port is refused at once
                 close_timeout=1,
                 proxy=None if endpoint.is_local else True,
             )

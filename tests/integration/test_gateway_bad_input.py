@@ -99,7 +99,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"type": "run"}, "not_now"),
     ({"type": "unpause"}, "not_now"),
     ({"type": "retry"}, "not_now"),
-    ({"type": "skip", "action_id": "x"}, "invalid"),
+    ({"type": "skip", "action_id": "x"}, "not_now"),
     ({"type": "take_over", "sub_goal": "x", "actions": [{"id": "1", "tool": "x"}]}, "not_now"),
     ({"type": "hand_back", "content": "x"}, "not_now"),
     ({"type": "fork", "version": 99}, "not_found"),
