@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
@@ -420,21 +420,29 @@ class PlanSchedules(RuleBasedStateMachine):
         assert self.session.phase not in SERVICE_OF
 
 
+MAX_ROUNDS = 5  # Hypothesis draws other examples when other modules are loaded: some situations may need more
+SITUATIONS = {
+    *("asked by reference", "ran by reference", "ran as shown", "carried over", "asked in doubt", "tried again"),
+    *("went on without a step", "woken", "asked as a step", "ran for an item", "gathered", "ran preapproved"),
+    *("ran for an item, preapproved", "ran when started"),
+    *("began by the settings", "asked after the settings' approval", "its tool has changed"),
+    *("saw something", "met", "gave up", "nobody answered", "raised the budget"),
+    *("output given", "dependents skipped", "went on after an answer"),
+    *("plan.edited while a step ran", "plan.cancelled while a step ran"),
+}
+
+
 class TestPlans(PlanSchedules.TestCase):  # type: ignore[misc, valid-type]
     settings = settings(PROFILES[PROFILE], max_examples=4 * PROFILES[PROFILE].max_examples)
 
     def runTest(self) -> None:  # noqa: N802  unittest's name
         """Also asserts that all relevant situations occurred; without them the schedules prove nothing."""
         REACHED.clear()
-        super().runTest()
-        assert {"asked by reference", "ran by reference", "ran as shown", "carried over", "asked in doubt"} <= REACHED
-        assert {"tried again", "went on without a step"} <= REACHED
-        assert {"woken", "asked as a step", "ran for an item", "gathered"} <= REACHED
-        assert {"ran preapproved", "ran for an item, preapproved", "ran when started"} <= REACHED
-        assert {"began by the settings", "asked after the settings' approval"} <= REACHED
-        assert "its tool has changed" in REACHED
-        assert {"saw something", "met", "gave up", "nobody answered", "raised the budget"} <= REACHED
-        assert {"output given", "dependents skipped", "went on after an answer"} <= REACHED
-        assert {"plan.edited while a step ran", "plan.cancelled while a step ran"} <= REACHED
+        for number in range(MAX_ROUNDS):
+            seed(number)(PlanSchedules)
+            super().runTest()
+            if SITUATIONS <= REACHED:
+                return
+        assert sorted(SITUATIONS - REACHED) == []
 
     pytestmark = pytest.mark.timeout(1200 if PROFILE == "ci" else 0)
