@@ -16,9 +16,7 @@ WORDS = (
     *("description", "innererror", "base_resp", "status_msg", "metadata", "raw"),
 )
 CODES = ("code", "type", "error_type", "status", "param", "reason")
-NO_WORDS = frozenset(
-    {*WORDS, *CODES, "@type", "domain", "loc", "path"}
-)  # keys of texts that are read otherwise, or not
+NO_FIELDS = frozenset({*WORDS, *CODES, "@type", "domain", "loc", "path"})  # keys that name no field of the request
 FACTS = frozenset({"metadata", "raw"})  # keys of objects that may quote the request
 _HTML = re.compile(r"<(?:!doctype|html|head|body)\b", re.IGNORECASE)
 _HTML_MARKUP = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|<[^<>]*>", re.DOTALL | re.IGNORECASE)
@@ -86,7 +84,7 @@ def _texts_of_fields(value: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
     """.NET and Laravel say {"name": ["why"]}, Spring {"field": "name", "defaultMessage": "why"}."""
     for key, inner in value.items():
         for text in (inner if isinstance(inner, list) else [inner])[:10]:
-            if isinstance(text, str) and text and key not in NO_WORDS:
+            if isinstance(text, str) and text and key not in NO_FIELDS:
                 yield f"{key}: {' '.join(text.split())}", False
 
 

@@ -49,7 +49,7 @@ class Server:
         self._ended_event = anyio.Event()  # of the current connection
         self._end_reason = ""  # why this side ended the connection
         self._list_changed = anyio.Event()
-        self._mode = "auto"  # of the next connection
+        self._mode = "auto"  # of the next connection; “legacy” begins with “initialize”
         self._noise_logged = False  # invalid output on stdout is logged once
         self._scope: anyio.CancelScope | None = None
         self._task: asyncio.Task[None] | None = None
@@ -116,15 +116,16 @@ class Server:
     @contextlib.asynccontextmanager
     async def _connected(self) -> AsyncIterator[Client]:
         """Connects and lists the tools, which can be called until the block ends."""
+        mode = self._mode
         client = Client(
             open_transport(self.config, message_bytes=self._message_bytes, ended=self._ended),
             read_timeout_seconds=START_TIMEOUT,
             message_handler=self._on_message,
             client_info=Implementation(name="parley", version="1"),
             cache=None,
-            mode=(mode := self._mode),
+            mode=mode,
         )
-        if self.config.command:  # some servers end at any first message but “initialize”, which the other mode sends
+        if self.config.command:  # until this one works: some servers end if the first message is not “initialize”
             self._mode = "legacy" if mode == "auto" else "auto"
         async with client:
             self._mode = mode
