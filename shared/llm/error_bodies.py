@@ -17,7 +17,7 @@ WORDS = (
 )
 CODES = ("code", "type", "error_type", "status", "param", "reason")
 NO_FIELDS = frozenset({*WORDS, *CODES, "@type", "domain", "loc", "path"})  # keys that name no field of the request
-FACTS = frozenset({"metadata", "raw"})  # keys of objects that may quote the request
+FACTS = frozenset({"metadata", "raw"})  # keys of objects that may quote the request: their own keys are not read
 _HTML = re.compile(r"<(?:!doctype|html|head|body)\b", re.IGNORECASE)
 _HTML_MARKUP = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|<[^<>]*>", re.DOTALL | re.IGNORECASE)
 
@@ -51,9 +51,9 @@ def read_error(body: object) -> ErrorWords:
 
 
 def _texts(value: object, levels: int, *, by_field: bool = False) -> Iterator[tuple[str, bool]]:
-    """The texts under the known keys, and whether each is a code; a text may itself be JSON, from behind a gateway.
+    """Each text under the known keys, and whether it is a code; a text may itself be JSON, from behind a gateway.
 
-    With `by_field`, the texts of an object without known words are those under its own keys.
+    With `by_field`, an object without known words also yields the texts under its other keys, each after its key.
     """
     value = _decoded(value)
     if isinstance(value, str) and value:
@@ -81,7 +81,10 @@ def _place(value: Mapping[str, object]) -> str:
 
 
 def _texts_of_fields(value: Mapping[str, object]) -> Iterator[tuple[str, bool]]:
-    """.NET and Laravel say {"name": ["why"]}, Spring {"field": "name", "defaultMessage": "why"}."""
+    """`key: text` for each text under a key that may name a field of the request.
+
+    .NET and Laravel send {"name": ["why"]}, Spring {"field": "name", "defaultMessage": "why"}.
+    """
     for key, inner in value.items():
         for text in (inner if isinstance(inner, list) else [inner])[:10]:
             if isinstance(text, str) and text and key not in NO_FIELDS:

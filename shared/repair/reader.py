@@ -46,7 +46,10 @@ def without_nulls(value: JsonValue, schema: Schema) -> JsonValue:
 
 
 def accepts_others(schema: Schema) -> bool:
-    """Whether an object may have other fields than its properties. Where the schema does not say, it must not."""
+    """Whether an object may have fields that `properties` does not name.
+
+    A schema that does not say so forbids them, unless it names no properties or may declare fields elsewhere.
+    """
     is_closed = (
         schema.get("additionalProperties", not _ELSEWHERE.isdisjoint(schema)) is False
         and "patternProperties" not in schema
@@ -85,7 +88,7 @@ def _without_nulls(value: JsonValue, schema: Schema, reader: SchemaReader) -> Js
 
 
 def _describes(form: Schema, value: dict[str, JsonValue]) -> bool:
-    """Whether the form has all fields of the object, and its constants."""
+    """Whether the form names every field of the object, and the object has the form's constants."""
     known = properties(form)
     return known.keys() >= value.keys() and all(known[name].get("const", each) == each for name, each in value.items())
 

@@ -78,9 +78,9 @@ async def _http(
 
 
 async def _make_readable(response: httpx2.Response) -> None:
-    """Let the library see every body as one JSON-RPC message: it drops what a refusal or an odd answer says.
+    """Turn the body of a refusal, and any JSON body, into one JSON-RPC message: the library drops what others say.
 
-    It knows by itself what a 404 means: the session is lost.
+    A 404 that is not JSON stays as it is: the library takes it to mean that the session is lost.
     """
     is_refusal = response.status_code >= 400 and response.status_code != 404
     is_json = response.headers.get("content-type", "").lower().startswith("application/json")
@@ -90,7 +90,7 @@ async def _make_readable(response: httpx2.Response) -> None:
 
 
 class _OneMessage(httpx2.AsyncByteStream):
-    """A body as one JSON-RPC message: the last one found in it, or the refusal in its own words."""
+    """Passes on a valid message; replaces another body by the last message in it, or by an error that quotes it."""
 
     def __init__(self, response: httpx2.Response, stream: httpx2.AsyncByteStream) -> None:
         self._refusal = f"HTTP {response.status_code} {response.reason_phrase}" if response.is_error else ""
