@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from sql.hidden import Hidden
-from sql.outcome import QueryFailed, QueryLimits, QueryRefused, SqlError
+from sql.outcome import QueryFailed, QueryRefused, SqlError
 from sql.postgres import PostgresDatabase
 from sql.query_parser import ParsedQuery
 from sql.tokens import tokenize
@@ -54,7 +54,7 @@ async def checked_by_plan(database: PostgresDatabase, sql: str, scanned: str) ->
     """The kind of refusal, or `passed`: the scanner reads `scanned` instead, and sqlglot cannot parse the SQL."""
     query = ParsedQuery(sql, tokenize(scanned, "postgres"), None)
     try:
-        await database._run_in_time(lambda connection: database._prepared(connection, query), 5)
+        await database._run_in_time(lambda connection: database._prepared(connection, query), LIMITS.seconds)
     except QueryRefused as refusal:
         return refusal.kind
     return "passed"
@@ -94,7 +94,7 @@ async def test_access_to_a_view_gives_no_access_to_its_tables(url: str, owner: A
 
 
 async def test_a_very_deep_query_plan_is_refused_or_runs(url: str) -> None:
-    shop = PostgresDatabase(make_url(url), QueryLimits(seconds=30), HIDDEN)
+    shop = PostgresDatabase(make_url(url), LIMITS, HIDDEN)
     assert await outcome(shop, "SELECT 1" + " EXCEPT SELECT 1" * 400) in ("syntax", "ran")
     await shop.aclose()
 
@@ -102,7 +102,7 @@ async def test_a_very_deep_query_plan_is_refused_or_runs(url: str) -> None:
 @pytest.mark.parametrize(
     ("sql", "kind"),
     [
-        ("SELECT replace(repeat('a', 1200), 'a', repeat('x', 100000))", "too_large"),
+        ("SELECT replace(repeat('a', 30), 'a', repeat('x', 100000))", "too_large"),
         ("SELECT repeat('x', 100000)", "ran"),
         (f"SELECT {'date(' * 40}'2026-01-01'{')' * 40}", "ran"),
         (f"SELECT {'date(' * 40}email{')' * 40} FROM users", "hidden"),
@@ -204,7 +204,7 @@ async def test_text_that_is_not_utf8_is_refused(postgres_url: str, owner: Any) -
     """A database with the encoding SQL_ASCII does not validate text."""
     name = "no_encoding"
     await owner.execute(f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
-    database = PostgresDatabase(make_url(f"{postgres_url.rpartition('/')[0]}/{name}"), QueryLimits(seconds=5), Hidden())
+    database = PostgresDatabase(make_url(f"{postgres_url.rpartition('/')[0]}/{name}"), LIMITS, Hidden())
     try:
         with pytest.raises(QueryFailed, match="UTF8"):
             await database.run(r"SELECT E'\377'")

@@ -17,8 +17,8 @@ from shared.domain import commands as c
 from shared.domain.session import Session
 from sql.database import ReadOnlyDatabase, open_database
 from sql.hidden import Hidden
-from sql.outcome import QueryLimits
 from tests.support.flow_walk import Walk, last, waiting, walked
+from tests.support.sql_shop import LIMITS
 from tests.unit.test_flows_sql_graph import FULL_PATH
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -69,7 +69,7 @@ def shop_file(folder: Path) -> Path:
 
 
 def opened(path: Path) -> ReadOnlyDatabase:
-    return open_database(f"sqlite:///{path}", QueryLimits(seconds=5), HIDDEN)
+    return open_database(f"sqlite:///{path}", LIMITS, HIDDEN)
 
 
 @pytest.fixture(scope="module")
