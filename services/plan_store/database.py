@@ -24,6 +24,7 @@ from shared.unavailable import Unavailable, database_advice
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 LOCK = 7_235_401  # PostgreSQL's advisory lock for migrations; the next number is that of rebuilds
+CONNECT_TIMEOUT = 30  # seconds; a busy server may take more than five
 COMMAND_TIMEOUT = 60  # seconds for one command to PostgreSQL
 BUSY_MS = 10_000  # that SQLite waits for another writer
 
@@ -40,7 +41,7 @@ class ProjectionDatabase:
         url_parts = self._url = make_url(url)
         self.is_sqlite = url_parts.get_backend_name() == "sqlite"
         self._file = Path(url_parts.database) if self.is_sqlite and url_parts.database else None
-        arguments: dict[str, Any] = {"timeout": 5, "command_timeout": command_timeout}
+        arguments: dict[str, Any] = {"timeout": CONNECT_TIMEOUT, "command_timeout": command_timeout}
         if schema:
             arguments["server_settings"] = {"search_path": schema}
         connect_options: dict[str, Any] = {} if self.is_sqlite else {"connect_args": arguments}
@@ -86,7 +87,8 @@ class ProjectionDatabase:
         except (IntegrityError, DataError, ProgrammingError):
             raise  # a bug of this release: a retry does not help
         except (DBAPIError, PoolTimeout, asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
-            text = f"{self.display_url}: {getattr(error, 'orig', None) or error}"
+            why = str(getattr(error, "orig", None) or error) or "it did not answer in time"
+            text = f"{self.display_url}: {why}"
             advice = database_advice(text) if self.is_sqlite else ""
             raise DatabaseUnavailable(f"{text}: {advice}" if advice else text) from error
 

@@ -1,6 +1,7 @@
 """plan_store's database: migrations, a schema that is dropped and created again, and an unreachable server."""
 
 import asyncio
+import socket
 from datetime import UTC, datetime
 from typing import Any
 
@@ -57,6 +58,15 @@ async def test_an_unreachable_database_is_unavailable() -> None:
     with pytest.raises(DatabaseUnavailable):
         await database.migrate()
     await database.close()
+
+
+async def test_an_error_says_that_a_silent_server_did_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.plan_store.database.CONNECT_TIMEOUT", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        database = ProjectionDatabase(f"postgresql+asyncpg://parley@127.0.0.1:{silent.getsockname()[1]}/none")
+        with pytest.raises(DatabaseUnavailable, match="did not answer in time"):
+            await database.migrate()
+        await database.close()
 
 
 def alembic(connection: Connection, act: Any, revision: str) -> None:

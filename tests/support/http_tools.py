@@ -17,7 +17,7 @@ from tests.support.http_server import HttpServer
 SESSION = Session("s", owner="ann")
 KEY = "s/4/1.1/1"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-LIMITS = ExchangeLimits(timeout=5, max_bytes=100_000)
+LIMITS = ExchangeLimits(timeout=60, max_bytes=100_000)
 
 
 class Names:

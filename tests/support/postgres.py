@@ -155,7 +155,7 @@ def emptied(url: str) -> None:
 
 
 async def _execute(url: str, statement: str) -> None:
-    connection = await asyncpg.connect(url, timeout=5)
+    connection = await asyncpg.connect(url, timeout=60)
     try:
         await connection.execute(statement)
     finally:
