@@ -152,7 +152,9 @@ async def add_step_by_keyboard(tab: Tab) -> None:
 async def drag(tab: Tab, text: str, *, above: str) -> None:
     """Drags the step with this text by its handle, on a phone by touch."""
     grip, target = grip_of(tab, text), grip_of(tab, above)
-    await grip.scroll_into_view_if_needed()
+    # Near an edge of the list the page scrolls while it drags, the further the longer the events take to arrive.
+    await target.evaluate("row => row.scrollIntoView({block: 'center'})")
+    await grip.hover(trial=True)  # waits until the list stands still
     start, end = await grip.bounding_box(), await target.bounding_box()
     assert start
     assert end
