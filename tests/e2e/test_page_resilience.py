@@ -116,6 +116,22 @@ async def test_a_connection_that_is_not_open_yet_is_left_without_an_error(browse
         await tab.wait_for("approve")
 
 
+async def test_a_part_that_does_not_load_leaves_the_rest_usable(browser: Browser) -> None:
+    """As after a change of networks, or where a new release has removed the file."""
+    world = World()
+    await world.story("s").plan()
+    async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
+        person.expected_errors = ("Failed to load resource", "Failed to fetch dynamically imported module", "Part")
+        await person.context.route("**/assets/PlanPanel-*.js", lambda route: route.abort())
+        tab = await person.tab("/s/s")
+        await expect(tab("part-failed")).to_contain_text("What you have typed is kept")
+        await tab("composer").fill("half a sentence")
+        await person.context.unroute_all()
+        await tab("part-failed").get_by_role("button").click()
+        await tab.wait_for("approve")
+        await expect(tab("composer")).to_have_value("half a sentence")
+
+
 async def test_wide_code_scrolls_under_its_line_numbers(browser: Browser) -> None:
     world = World()
     story = world.story("s")

@@ -17,6 +17,7 @@ import { nonce } from "./nonce";
 import { theme } from "./theme";
 import { withholdComposing } from "./ui/inputMethod";
 import { observeInvisible } from "./ui/invisibleCharacters";
+import { Part } from "./ui/Part";
 
 observeInvisible(document.body);
 withholdComposing(window);
@@ -24,7 +25,9 @@ withholdComposing(window);
 createRoot(document.getElementById("root") as HTMLElement).render(
   <StrictMode>
     <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
-      <App />
+      <Part>
+        <App />
+      </Part>
     </MantineProvider>
   </StrictMode>,
 );

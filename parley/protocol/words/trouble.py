@@ -7,6 +7,8 @@ TROUBLE: Mapping[str, str] = {
     "list": "The list can't be loaded right now.",
     "logged_in": "You are still logged in. {why}",
     "not_done": "That didn't work",
+    "part_failed": "This part of the page can't be shown right now. What you have typed is kept.",
+    "reload": "Reload the page",
     "retry_useless": "Retrying won't help until something changes.",
     "result": "The result can't be shown right now: {why}",
     "retrying": "{why} Retrying…",

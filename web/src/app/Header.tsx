@@ -1,11 +1,12 @@
 // The header: the session's title, state and cost, and the actions on the whole session.
 import { ActionIcon, Menu, Tooltip, UnstyledButton, useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
-import { lazy, Suspense, useState } from "react";
+import { lazy, useState } from "react";
 import { ACTIONS, PAGE, SIGNS, TEMPLATES } from "../generated/words";
 import { Inbox } from "../inbox/Inbox";
 import { exportUrl } from "../net/api";
 import type { Snapshot } from "../protocol";
 import { Badge, toneOf } from "../ui/Badge";
+import { Part } from "../ui/Part";
 import { formatCount, formatMoney, pluralize, stateLabel } from "../ui/format";
 import { BookIcon, CloseIcon, DownloadIcon, EditIcon, ForkIcon, MenuIcon, MoonIcon, MoreIcon, SunIcon } from "../ui/icons";
 import { DemoChip } from "./DemoChip";
@@ -50,9 +51,9 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
       <ColorToggle />
       {snapshot && <SessionMenu renaming={isRenaming} onRename={() => setIsRenaming(true)} onTemplate={() => setIsSaving(true)} />}
       {isSaving && snapshot && (
-        <Suspense>
+        <Part>
           <SaveTemplate sessionId={snapshot.session_id} source={snapshot.plan?.kind === "execution" ? "plan" : "session"} onClose={() => setIsSaving(false)} />
-        </Suspense>
+        </Part>
       )}
     </header>
   );

@@ -1,10 +1,11 @@
 // The user's sessions: search, open, start a new one.
 import { Button, ScrollArea, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { lazy, useEffect, useRef, useState } from "react";
 import { LIBRARY, PAGE, SIGNS, TROUBLE } from "../generated/words";
 import { fetchSessions, type SessionSummary } from "../net/api";
 import { toneOf } from "../ui/Badge";
+import { Part } from "../ui/Part";
 import { formatAge, stateLabel } from "../ui/format";
 import { BookIcon, Logo, PlusIcon, SearchIcon } from "../ui/icons";
 import { LogOutButton } from "./LogOutButton";
@@ -81,7 +82,7 @@ function LibraryButton({ onSelect }: { onSelect: () => void }) {
         {LIBRARY.title}
       </Button>
       {opened && (
-        <Suspense>
+        <Part>
           <Library
             onClose={() => setOpened(false)}
             onSelect={() => {
@@ -89,7 +90,7 @@ function LibraryButton({ onSelect }: { onSelect: () => void }) {
               onSelect();
             }}
           />
-        </Suspense>
+        </Part>
       )}
     </>
   );

@@ -1,9 +1,10 @@
 // The start page: the choice of workflow, with example requests.
 import { Button, SegmentedControl } from "@mantine/core";
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, useEffect, useState } from "react";
 import { requestFields, useRequestChoice, type Workflow, WORKFLOWS } from "../compose/requestChoice";
 import { preloadFlowViews } from "../flow/preload";
 import { TEMPLATES, WELCOME, wordFor } from "../generated/words";
+import { Part } from "../ui/Part";
 import { BookIcon, Logo } from "../ui/icons";
 import { useSession } from "./sessionContext";
 
@@ -92,9 +93,9 @@ function TemplatesButton() {
         {TEMPLATES.browse}
       </Button>
       {opened && (
-        <Suspense>
+        <Part>
           <Library tab="templates" onClose={() => setOpened(false)} onSelect={() => setOpened(false)} />
-        </Suspense>
+        </Part>
       )}
     </>
   );

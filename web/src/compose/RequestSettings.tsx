@@ -1,8 +1,9 @@
 // The settings of the next request, behind a button beside the composer.
 import { ActionIcon, Loader, Popover } from "@mantine/core";
-import { lazy, Suspense, useState } from "react";
+import { lazy, useState } from "react";
 import { useSession } from "../app/sessionContext";
 import { SETTINGS, SIGNS } from "../generated/words";
+import { Part } from "../ui/Part";
 import { SettingsIcon } from "../ui/icons";
 
 const SettingsForm = lazy(() => import("./SettingsForm"));
@@ -28,9 +29,9 @@ export function RequestSettings() {
         </ActionIcon>
       </Popover.Target>
       <Popover.Dropdown>
-        <Suspense fallback={<Loader size="sm" aria-label={SIGNS.loading} />}>
+        <Part fallback={<Loader size="sm" aria-label={SIGNS.loading} />}>
           <SettingsForm />
-        </Suspense>
+        </Part>
       </Popover.Dropdown>
     </Popover>
   );

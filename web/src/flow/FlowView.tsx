@@ -1,8 +1,9 @@
 // A flow and its selected node: side by side on wide screens, otherwise a list of nodes that expand.
 import { SegmentedControl } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
-import { lazy, Suspense, useState } from "react";
+import { lazy, useState } from "react";
 import { fill, PATHS, SETTINGS } from "../generated/words";
+import { Part } from "../ui/Part";
 import { currentAction, type FlowContext, flowNames, type FlowProgress, flowProgress, type NodeView, type WalkedTurn } from "./flowProgress";
 import { NodeButton } from "./NodeButton";
 import { NodePanel } from "./NodePanel";
@@ -38,9 +39,9 @@ export function FlowView({ flows, turn, context }: Props) {
       )}
       {isWide ? (
         <div className="flow-wide">
-          <Suspense fallback={<div className="flow-graph" style={{ height: placeholderHeight(flow) }} />}>
+          <Part fallback={<div className="flow-graph" style={{ height: placeholderHeight(flow) }} />}>
             <Graph key={flow.name} progress={progress} selected={node?.tool ?? ""} onSelect={open} />
-          </Suspense>
+          </Part>
           {node && <NodePanel key={node.tool} node={node} {...common} />}
         </div>
       ) : (

@@ -1,11 +1,12 @@
 // A query before it runs: approve it, edit it, or decline it.
 import { Button } from "@mantine/core";
-import { lazy, Suspense, useState } from "react";
+import { lazy, useState } from "react";
 import { useCan, useCommand, useSession } from "../app/sessionContext";
 import { isText, useDraft } from "../app/useDraft";
 import { ACTIONS, PATHS, REVIEW } from "../generated/words";
 import type { ActionSection } from "../protocol";
 import { approvalCommand, approvalReason, DeclineForm, useDeclineReason } from "../review/approval";
+import { Part } from "../ui/Part";
 import { CheckIcon, CloseIcon, EditIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { toolOf } from "./spec";
@@ -34,9 +35,9 @@ export function SqlApproval({ action, sql }: { action: ActionSection; sql: strin
   };
   return (
     <div className="approval" role="group" tabIndex={-1} aria-label={PATHS.query} data-testid="sql-request">
-      <Suspense fallback={<pre className="code-waiting">{sql}</pre>}>
+      <Part fallback={<pre className="code-waiting">{sql}</pre>}>
         <SqlEditor value={text ?? sql} label={text === null ? PATHS.query : PATHS.query_your_version} onChange={text === null ? undefined : setText} />
-      </Suspense>
+      </Part>
       {text !== null && <p className="hint">{PATHS.check_again} {REVIEW.leave_editor}</p>}
       {action.approval && text === null && <p className="hint">{approvalReason(action)}</p>}
       {decline.isOpen ? (

@@ -1,10 +1,11 @@
 // The inbox button in the header: how many sessions wait for the user, and the panel that lists them.
 import { ActionIcon } from "@mantine/core";
 import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { lazy, useEffect, useRef, useState } from "react";
 import { useSession } from "../app/sessionContext";
 import { fill, PAGE } from "../generated/words";
 import { fetchInbox, type SessionSummary } from "../net/api";
+import { Part } from "../ui/Part";
 import { InboxIcon as Sign } from "../ui/icons";
 
 const InboxPanel = lazy(() => import("./InboxPanel"));
@@ -48,9 +49,9 @@ export function Inbox() {
         )}
       </ActionIcon>
       {isLoaded && (
-        <Suspense fallback={null}>
+        <Part fallback={null}>
           <InboxPanel opened={isOpen} waiting={waiting} current={state.sessionId} onClose={close} onClosed={restoreFocus} onSelect={select} />
-        </Suspense>
+        </Part>
       )}
     </>
   );

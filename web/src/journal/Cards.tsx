@@ -1,10 +1,11 @@
 // Journal cards for earlier versions; the newest version is shown in full below the journal.
-import { lazy, Suspense } from "react";
+import { lazy } from "react";
 import { useSession } from "../app/sessionContext";
 import { JudgeButtons } from "../flow/JudgeButtons";
 import { fill, JOURNAL, REVIEW } from "../generated/words";
 import { checkMark, checkWord } from "../review/Checks";
 import { Badge } from "../ui/Badge";
+import { Part } from "../ui/Part";
 import { formatTime } from "../ui/format";
 import { InlineText } from "../ui/InlineText";
 import { Markdown } from "../ui/Markdown";
@@ -92,9 +93,9 @@ export function AnswerCard({ entry }: { entry: EntryOfKind<"answer"> }) {
     return (
       <article className={isFruitful ? "card answer" : "card"} data-testid="answer">
         <Markdown text={entry.text} />
-        <Suspense fallback={entry.queryResult.table && <div className="chart-waiting" />}>
+        <Part fallback={entry.queryResult.table && <div className="chart-waiting" />}>
           <Findings result={entry.queryResult} />
-        </Suspense>
+        </Part>
         {judgement && isFruitful && <JudgeButtons accepted={judgement.accepted} saved={judgement.saved} isNewest={isNewest} />}
       </article>
     );

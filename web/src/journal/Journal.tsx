@@ -1,7 +1,8 @@
 // The session's history. Screen readers announce new entries.
-import { lazy, memo, Suspense } from "react";
+import { lazy, memo } from "react";
 import { useDisplayName, useSession } from "../app/sessionContext";
 import { fill, JOURNAL, PAGE } from "../generated/words";
+import { Part } from "../ui/Part";
 import { formatTime } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
 import { AnswerCard, CodeCard, FailureCard, PlanCard, QuestionCard } from "./Cards";
@@ -61,9 +62,9 @@ function EntryContent({ entry }: { entry: Entry }) {
       return <QuestionCard entry={entry} by={by} />;
     case "turn":
       return (
-        <Suspense fallback={<div className="card turn-waiting" />}>
+        <Part fallback={<div className="card turn-waiting" />}>
           {entry.path ? <FlowCard entry={entry} /> : <TurnCard entry={entry} by={by} byPerson={entry.by.startsWith("user:")} />}
-        </Suspense>
+        </Part>
       );
     case "answer":
       return <AnswerCard entry={entry} />;

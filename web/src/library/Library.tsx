@@ -1,7 +1,7 @@
 // Accepted questions to ask again, templates, and the nodes that planners proposed.
 import { Button, Checkbox, Loader, Modal, Tabs, TextInput } from "@mantine/core";
 import { useDebouncedValue, useMediaQuery } from "@mantine/hooks";
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, useEffect, useState } from "react";
 import { sessionPath } from "../app/route";
 import { suggest } from "../compose/suggestion";
 import { readableName } from "../flow/spec";
@@ -10,6 +10,7 @@ import { fetchLibrary, fetchProposals } from "../net/api";
 import type { LibraryEntry, Proposal } from "../protocol";
 import { Templates } from "../templates/Templates";
 import { Badge } from "../ui/Badge";
+import { Part } from "../ui/Part";
 import { formatAge } from "../ui/format";
 import { useRestoreFocus } from "../ui/hooks";
 import { RetryIcon, SearchIcon } from "../ui/icons";
@@ -107,9 +108,9 @@ function LibraryItem({ entry, onSelect }: { entry: LibraryEntry; onSelect: () =>
         </ol>
       )}
       {entry.sql && (
-        <Suspense fallback={<pre>{entry.sql}</pre>}>
+        <Part fallback={<pre>{entry.sql}</pre>}>
           <SqlEditor value={entry.sql} label={fill(LIBRARY.sql_of, { question })} />
-        </Suspense>
+        </Part>
       )}
       <p className="decision-buttons">
         <Button size="compact-sm" variant="light" leftSection={<RetryIcon size={14} />} onClick={askAgain} data-testid="ask-again">

@@ -1,10 +1,11 @@
 // The result of a data question as a chart or table, with a CSV download and its SQL.
 import { Button, CopyButton, Loader, SegmentedControl } from "@mantine/core";
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, useEffect, useState } from "react";
 import { useSession } from "../app/sessionContext";
 import type { QueryResult } from "../flow/queryResult";
 import { fill, SIGNS, TABLES, TROUBLE } from "../generated/words";
 import { fetchArtefact } from "../net/api";
+import { Part } from "../ui/Part";
 import { DownloadIcon } from "../ui/icons";
 import { errorMessage } from "../ui/useFetch";
 import { formatSeconds, isObject } from "../ui/values";
@@ -57,9 +58,9 @@ function ResultView({ table, kind }: { table: Table; kind: string }) {
         </Button>
       </div>
       {asChart ? (
-        <Suspense fallback={<div className="chart-waiting" />}>
+        <Part fallback={<div className="chart-waiting" />}>
           <ChartView chart={chart} />
-        </Suspense>
+        </Part>
       ) : (
         <ResultTable table={table} />
       )}
@@ -74,9 +75,9 @@ function SqlDetails({ sql }: { sql: string }) {
       <summary>{TABLES.sql}</summary>
       {opened && (
         <>
-          <Suspense fallback={<pre className="code-waiting">{sql}</pre>}>
+          <Part fallback={<pre className="code-waiting">{sql}</pre>}>
             <SqlEditor value={sql} label={TABLES.sql} />
-          </Suspense>
+          </Part>
           <CopyButton value={sql}>
             {({ copied, copy }) => (
               <Button size="compact-sm" variant="default" onClick={copy} data-testid="sql-copy">

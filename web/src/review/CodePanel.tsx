@@ -1,11 +1,12 @@
 // The program with its checks and versions: read, compare, or edit it into a new version.
 import { Button } from "@mantine/core";
-import { lazy, Suspense, useMemo, useState } from "react";
+import { lazy, useMemo, useState } from "react";
 import { useCommand, useDisplayName, useSession } from "../app/sessionContext";
 import { useDraftState } from "../app/useDraft";
 import { ACTIONS, fill, JOURNAL, REVIEW, REVIEW_STATES, wordFor } from "../generated/words";
 import type { CodeView } from "../protocol";
 import { codeVersions } from "../state/versions";
+import { Part } from "../ui/Part";
 import { EditIcon } from "../ui/icons";
 import { Markdown } from "../ui/Markdown";
 import { Problem } from "../ui/Problem";
@@ -60,7 +61,7 @@ export default function CodePanel({ code }: { code: CodeView }) {
           </Button>
         </p>
       )}
-      <Suspense fallback={<pre className="code-waiting">{code.code}</pre>}>
+      <Part fallback={<pre className="code-waiting">{code.code}</pre>}>
         {edit ? (
           <>
             <CodeEditor key={edit.base.version} value={edit.text} label={REVIEW.your_code} onChange={(text) => setEdit({ ...edit, text })} />
@@ -71,7 +72,7 @@ export default function CodePanel({ code }: { code: CodeView }) {
         ) : (
           <CodeEditor value={shownVersion?.code ?? code.code} label={fill(JOURNAL.code, { number: shownVersion?.number ?? code.number })} />
         )}
-      </Suspense>
+      </Part>
       <Checks checks={checks} tests={tests} />
       <Decision
         target="code"

@@ -1,11 +1,12 @@
-import { lazy, Suspense } from "react";
+import { lazy } from "react";
+import { Part } from "../ui/Part";
 
 const Diff = lazy(() => import("../code/Diff"));
 
 export function DiffView(props: { before: string; after: string; label: string; python?: boolean }) {
   return (
-    <Suspense fallback={<pre>{props.after}</pre>}>
+    <Part fallback={<pre>{props.after}</pre>}>
       <Diff {...props} />
-    </Suspense>
+    </Part>
   );
 }

@@ -1,9 +1,10 @@
 // A failed, stopped or unfinished session, and how to continue.
 import { Button } from "@mantine/core";
-import { lazy, Suspense } from "react";
+import { lazy } from "react";
 import { useCan, useCommand, useSession } from "../app/sessionContext";
 import { ACTIONS, fill, REVIEW, STATES, STATUS, TROUBLE } from "../generated/words";
 import type { Snapshot } from "../state/state";
+import { Part } from "../ui/Part";
 import { PlayIcon, RetryIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { NextButtons } from "./NextPanel";
@@ -28,9 +29,9 @@ export function FailurePanel() {
       <h2>{failure ? fill(TROUBLE.failed_while, { stage: failure.stage }) : title}</h2>
       <p>{failure?.reason ?? hint}</p>
       {isStopped && snapshot.turn && (
-        <Suspense>
+        <Part>
           <StopReport />
-        </Suspense>
+        </Part>
       )}
       {isUnfinished && <FailedSteps snapshot={snapshot} />}
       {failure?.raw && (
@@ -71,9 +72,9 @@ function CancelledPlan() {
   return (
     <section className="panel" data-testid="cancelled" aria-label={REVIEW.plan_cancelled}>
       <h2>{REVIEW.plan_cancelled}</h2>
-      <Suspense>
+      <Part>
         <StopReport />
-      </Suspense>
+      </Part>
     </section>
   );
 }

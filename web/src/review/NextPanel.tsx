@@ -1,11 +1,12 @@
 // The next steps of a resting session: run the code, download it, continue, or finish.
 import { Button, TagsInput, Textarea } from "@mantine/core";
-import { lazy, Suspense, useState } from "react";
+import { lazy, useState } from "react";
 import { useCan, useCommand, useSession } from "../app/sessionContext";
 import { isTexts, useDraft, useTextDraft } from "../app/useDraft";
 import { JudgeButtons } from "../flow/JudgeButtons";
 import { ACTIONS, COMPOSER, OPTIONS, REVIEW, TEMPLATES, wordFor } from "../generated/words";
 import { exportUrl } from "../net/api";
+import { Part } from "../ui/Part";
 import { BookIcon, CheckIcon, DownloadIcon, PlayIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 
@@ -49,9 +50,9 @@ function SaveTemplateButton({ sessionId }: { sessionId: string }) {
         {TEMPLATES.save}
       </Button>
       {opened && (
-        <Suspense>
+        <Part>
           <SaveTemplate sessionId={sessionId} source="plan" onClose={() => setOpened(false)} />
-        </Suspense>
+        </Part>
       )}
     </>
   );

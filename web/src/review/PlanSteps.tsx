@@ -1,9 +1,10 @@
 // A plan's steps: edited in place; moved by dragging, with buttons or with keys. In a text plan, Enter adds a step and
 // Backspace removes an empty one; a step with a tool has a form.
 import { Button } from "@mantine/core";
-import { type KeyboardEvent, lazy, Suspense, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, lazy, useEffect, useRef, useState } from "react";
 import { fill, REVIEW } from "../generated/words";
 import type { PlanPreviews, StepOutput, StepSection } from "../protocol";
+import { Part } from "../ui/Part";
 import { PlusIcon } from "../ui/icons";
 import { type LanePlace, layoutLanes } from "./lanes";
 import { addStep, type EditedStep, moveStep, type PlanEdit, removeStep, setStep, stepNeeds } from "./planEdit";
@@ -88,9 +89,9 @@ export function PlanSteps({ edit, editable, onChange, sections, problems, nextId
   };
   const renderForm = (number: number | null) =>
     form && (
-      <Suspense>
+      <Part>
         <StepForm key={form.key} step={form.step} number={number} steps={edit.steps} onChange={(step) => onForm({ key: form.key, step })} onDone={(step) => saveStep(form.key, step)} onClose={() => onForm(null)} />
-      </Suspense>
+      </Part>
     );
   const isAdding = form !== null && !edit.steps.some(({ key }) => key === form.key);
   return (

@@ -1,10 +1,11 @@
 // A question to the user with its options as buttons; other answers are written in the composer.
 import { Button } from "@mantine/core";
-import { lazy, Suspense } from "react";
+import { lazy } from "react";
 import { useCommand, useSession } from "../app/sessionContext";
 import { tablesOf } from "../flow/tables";
 import { PAGE, REVIEW } from "../generated/words";
 import { Markdown } from "../ui/Markdown";
+import { Part } from "../ui/Part";
 import { Problem } from "../ui/Problem";
 
 // Questions that can be answered only with one of their options.
@@ -21,15 +22,15 @@ export function QuestionPanel() {
   const tables = tablesOf(question.form);
   if (tables)
     return (
-      <Suspense>
+      <Part>
         <TablesQuestion key={question.question_id} question={question} tables={tables} />
-      </Suspense>
+      </Part>
     );
   if (question.form?.type === "object")
     return (
-      <Suspense>
+      <Part>
         <FormQuestion key={question.question_id} question={question} form={question.form} />
-      </Suspense>
+      </Part>
     );
   return (
     <section className="panel panel-question" data-testid="question" aria-label={PAGE.question}>
@@ -51,9 +52,9 @@ export function QuestionPanel() {
         </div>
       )}
       {question.about === "budget" && (
-        <Suspense>
+        <Part>
           <RaiseBudget />
-        </Suspense>
+        </Part>
       )}
       {!OPTIONS_ONLY.has(question.about) && <p className="hint">{question.options.length > 0 ? REVIEW.or_write : REVIEW.write_below}</p>}
       <Problem error={command.error} />

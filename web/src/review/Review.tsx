@@ -1,10 +1,11 @@
 // What needs the user: a question, a decision, or a finished result. It stays mounted and only hides while a service
 // works, so that unsaved edits survive.
 import { Alert, Button, Loader, SegmentedControl } from "@mantine/core";
-import { lazy, type ReactNode, Suspense, useState } from "react";
+import { lazy, type ReactNode, useState } from "react";
 import { useSession } from "../app/sessionContext";
 import { fill, JOURNAL, REVIEW, SIGNS } from "../generated/words";
 import { isWorking, type Snapshot } from "../state/state";
+import { Part } from "../ui/Part";
 import { FailurePanel } from "./FailurePanel";
 import { NextPanel } from "./NextPanel";
 import { QuestionPanel } from "./QuestionPanel";
@@ -33,22 +34,22 @@ export function Review() {
       )}
       <FailurePanel />
       {snapshot.approval_request && (
-        <Suspense>
+        <Part>
           <ActionsPanel />
-        </Suspense>
+        </Part>
       )}
       {snapshot.phase === "escalated" && (
-        <Suspense>
+        <Part>
           <TakeOver />
-        </Suspense>
+        </Part>
       )}
       {!isBusy && <QuestionPanel />}
       {!isBusy && <NextPanel />}
       {snapshot.plan?.kind === "path" ? (
         isDeciding && (
-          <Suspense fallback={<Loader size="sm" aria-label={SIGNS.loading} />}>
+          <Part fallback={<Loader size="sm" aria-label={SIGNS.loading} />}>
             <PathReview plan={snapshot.plan} />
-          </Suspense>
+          </Part>
         )
       ) : (
         <Collapsible isCollapsible={!isDeciding && !(isExecutionPlan && snapshot.can.includes("retry"))} hidden={isBusy && !isDeciding && !(isExecutionPlan && snapshot.can.includes("edit"))} hasCode={snapshot.code !== null}>
@@ -98,7 +99,7 @@ function PlanAndCode({ snapshot }: { snapshot: Snapshot }) {
           ]}
         />
       )}
-      <Suspense fallback={<Loader size="sm" aria-label={SIGNS.loading} />}>
+      <Part fallback={<Loader size="sm" aria-label={SIGNS.loading} />}>
         {plan && (
           <div hidden={visible !== "plan"}>
             <PlanPanel plan={plan} />
@@ -109,7 +110,7 @@ function PlanAndCode({ snapshot }: { snapshot: Snapshot }) {
             <CodePanel key={code.status === "superseded" ? "old" : "new"} code={code} />
           </div>
         )}
-      </Suspense>
+      </Part>
     </>
   );
 }
