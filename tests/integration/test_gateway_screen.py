@@ -9,6 +9,7 @@ from websockets.exceptions import InvalidStatus
 from parley.client.screen import Screen
 from parley.events import SessionEvent
 from parley.protocol.screen import SCREEN_MESSAGES, ScreenEvent, ScreenSnapshot
+from parley.protocol.server import Delta
 from shared.domain import commands as c
 from shared.domain.decide import due
 from shared.domain.session import Session
@@ -134,6 +135,22 @@ async def test_a_draft_names_the_version_of_its_work(world: World) -> None:
         }
         await world.bus.publish("delta.s.1-plan-3f2a91", json.dumps(delta).encode())
         assert (await her.until("delta"))["work"] == 1
+
+
+async def test_a_draft_comes_after_the_event_that_began_its_work(world: World) -> None:
+    """A page drops a draft of a session or work that it has not heard of; the feed may be later than the draft."""
+    story = world.story("s")
+    async with serving(world.app) as address, client(address, VIEW) as her:
+        await story.plan()
+        await her.send("resume", session_id="s", after=0)
+        await her.until("event", version=2)
+        world.bus.lossy = True
+        await story.commit(approve)
+        draft = Delta(session_id="s", draft_id="3-code-3f2a91", kind="code", offset=0, text="print")
+        await world.bus.publish("delta.s.3-code-3f2a91", draft.model_dump_json().encode())
+        await her.until("delta")
+        assert [message["type"] for message in her.received[-2:]] == ["event", "delta"]
+        assert her.received[-2]["version"] == 3
 
 
 async def test_both_protocols_can_follow_one_session(world: World) -> None:

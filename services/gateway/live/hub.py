@@ -18,6 +18,7 @@ from services.gateway.access.quota import Quota
 from services.gateway.api_errors import UNAVAILABLE, ApiError, as_api_error, error_message
 from services.gateway.live.audience import Audience, EventMessages
 from services.gateway.ports import BusSubscription, Core, load
+from services.gateway.views.screen_messages import work_version
 from shared.bus.errors import BusUnavailable, MessageTooLarge
 from shared.domain.session import Session
 from shared.log import SessionAtPosition, StoredMessage, UpgradeNeeded, accept
@@ -129,6 +130,10 @@ class SessionChannel:
         except ValidationError:
             return  # not a draft of this protocol
         if delta.session_id == self.id:
+            if self._loaded is None or self._loaded.session.version < work_version(delta):
+                # Clients drop a draft of work that they have not heard of: the event that began it comes first.
+                with suppress(*UNAVAILABLE, ApiError, UpgradeNeeded):
+                    await self.refresh()
             for audience, listeners in self._listeners_by_audience(self.session or Session(self.id)).items():
                 body = audience.delta(delta)
                 for listener in listeners:

@@ -76,6 +76,11 @@ def allowed_for(session: Session, role: SessionRole | None = "owner") -> tuple[s
 
 
 def delta(draft: v1.Delta) -> v.ScreenDelta:
-    """A piece of a draft, with the version of its work, which its id begins with."""
+    """A piece of a draft, with the version of its work."""
+    return v.ScreenDelta(**draft.model_dump(exclude={"type"}), work=work_version(draft))
+
+
+def work_version(draft: v1.Delta) -> int:
+    """The version of the draft's work, which its id begins with; 0 if it does not."""
     work, _, _ = draft.draft_id.partition("-")
-    return v.ScreenDelta(**draft.model_dump(exclude={"type"}), work=int(work) if work.isdecimal() else 0)
+    return int(work) if work.isdecimal() else 0
