@@ -71,7 +71,6 @@ class PartialReply:
     choice: int | None = None  # the index of the choice that is read
     non_completion: object = None  # the last value that is no part of a completion
     refused: bool = False  # the server did not accept the request: no tokens were used
-    next_partial: float = field(default=0.0, repr=False)  # when to report, in seconds of the monotonic clock
 
     @property
     def text(self) -> str:

@@ -7,6 +7,7 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import httpx2
@@ -34,10 +35,17 @@ async def collect(
 ) -> None:
     """Read the whole answer into `draft`. `on_data` is called for every piece until the reply is finished.
 
+    `on_partial` gets the partial object, also the newest one while the server pauses.
     Raises ErrorAnswer, TransientFault, InvalidReply or ModelFailed if the server says that this is no whole reply.
     """
-    fields = frozenset(partial_fields)
+    async with _reported(draft, on_partial, frozenset(partial_fields)) as grown:
+        await _collect(response, draft, on_data, grown)
+    _check_end(draft)
 
+
+async def _collect(
+    response: httpx2.Response, draft: PartialReply, on_data: Callable[[], None], grown: asyncio.Event
+) -> None:
     def arrived() -> None:
         if draft.finish is None:
             on_data()
@@ -53,8 +61,8 @@ async def collect(
             break
         if draft.finish is not None and draft.size > before:  # the reason came with the thoughts, or in each chunk
             on_data()
-        await _report_partial(draft, on_partial, fields)
-    _check_end(draft)
+        if draft.content.tell():
+            grown.set()
 
 
 async def events(response: httpx2.Response, on_data: Callable[[], None]) -> AsyncIterator[tuple[str, str]]:
@@ -143,15 +151,37 @@ def _values(text: str) -> Iterator[object]:
         position = _SPACE.match(text, end).end()  # type: ignore[union-attr]
 
 
-async def _report_partial(draft: PartialReply, on_partial: OnPartial | None, fields: frozenset[str]) -> None:
-    """Report the partial object, at most every PARTIAL_EVERY seconds and for a tenth of the time."""
-    began = time.monotonic()
-    if on_partial is None or began < draft.next_partial or not draft.content.tell():
+@asynccontextmanager
+async def _reported(
+    draft: PartialReply, on_partial: OnPartial | None, fields: frozenset[str]
+) -> AsyncIterator[asyncio.Event]:
+    """Report the partial object whenever the event is set, until the block ends. Raises what `on_partial` raises."""
+    grown = asyncio.Event()
+    if on_partial is None:
+        yield grown
         return
-    partial = await asyncio.to_thread(partial_object, draft.text, fields)
-    draft.next_partial = began + max(PARTIAL_EVERY, 10 * (time.monotonic() - began))
-    if partial is not None:
-        await on_partial(partial)
+    reports = asyncio.create_task(_report_partials(draft, grown, on_partial, fields))
+    try:
+        yield grown
+    finally:
+        reports.cancel()
+        await asyncio.wait({reports})
+    if not reports.cancelled():
+        reports.result()
+
+
+async def _report_partials(
+    draft: PartialReply, grown: asyncio.Event, on_partial: OnPartial, fields: frozenset[str]
+) -> None:
+    """Report at most every PARTIAL_EVERY seconds, and for a tenth of the time."""
+    while await grown.wait():
+        grown.clear()
+        began = time.monotonic()
+        partial = await asyncio.to_thread(partial_object, draft.text, fields)
+        pause = max(PARTIAL_EVERY, 9 * (time.monotonic() - began))
+        if partial is not None:
+            await on_partial(partial)
+        await asyncio.sleep(pause)
 
 
 def _check_end(draft: PartialReply) -> None:

@@ -1,8 +1,9 @@
 """How a server's bytes become a reply: events, types of fields, errors, and the messages that are sent."""
 
+import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import httpx2
@@ -19,6 +20,7 @@ from shared.llm.faults import TransientFault
 from shared.llm.schema import Capabilities, chat_messages
 from shared.llm.stream import collect
 from shared.llm.usage import Tokens
+from tests.support.timeouts import WAIT_TIMEOUT
 
 KEEP_ALIVE, DONE = b": keep-alive\n\n", b"data: [DONE]\n\n"
 
@@ -51,6 +53,39 @@ async def test_keep_alives_count_as_data_until_the_reply_is_finished() -> None:
     thinking = [KEEP_ALIVE] * 5
     draft, count = await read(*thinking, event(content="a"), *thinking, event("stop"), *thinking, DONE)
     assert (draft.text, count) == ("a", 12)
+
+
+async def test_what_has_arrived_is_reported_although_the_server_pauses() -> None:
+    """Two pieces come at once, so the second one is within the pause between two reports."""
+    reported = asyncio.Event()
+
+    async def body() -> AsyncIterator[bytes]:
+        yield event(content='{"text": "a')
+        yield event(content="b")
+        await reported.wait()
+        yield event("stop", content='c"}') + DONE
+
+    async def on_partial(partial: Mapping[str, Any]) -> None:
+        if partial == {"text": "ab"}:
+            reported.set()
+
+    async with asyncio.timeout(WAIT_TIMEOUT):
+        await collect(httpx2.Response(200, content=body()), PartialReply(), on_partial, ["text"])
+
+
+async def test_an_error_of_a_report_is_raised() -> None:
+    async def body() -> AsyncIterator[bytes]:
+        yield event(content='{"text": "a')
+        await asked.wait()
+        yield event("stop", content='"}') + DONE
+
+    async def on_partial(_: Mapping[str, Any]) -> None:
+        asked.set()
+        raise LookupError("no such field")
+
+    asked = asyncio.Event()
+    with pytest.raises(LookupError):
+        await collect(httpx2.Response(200, content=body()), PartialReply(), on_partial, ["text"])
 
 
 async def test_data_counts_although_the_reason_came_with_the_thoughts() -> None:
