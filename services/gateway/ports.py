@@ -4,9 +4,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, Protocol
 
+from pydantic import ValidationError
+
 from parley.events.values import Artefact
+from parley.protocol.server import Delta
 from services.gateway.access.users import session_not_found
 from services.gateway.api_errors import HINTS, UNAVAILABLE, ApiError
+from shared.bus.errors import BusUnavailable, MessageTooLarge
 from shared.log import ReplicatedLog, SessionAtPosition
 from shared.retry import retry_while_unavailable
 from shared.store import StoreRefused
@@ -14,6 +18,7 @@ from shared.store_api import StoreMessage, Verb
 
 LOG_TIMEOUT = 5.0  # seconds that a client waits for a log that does not answer
 ELECTION_TIMEOUT = 12.0  # seconds; a replicated log takes 7 to 9 to elect a new leader
+DRAFT_WAIT = 0.15  # seconds that a snapshot waits for the current draft
 ERROR_CODES = {
     "unknown": "not_found",
     "purged": "not_found",
@@ -96,6 +101,14 @@ async def load(core: Core, session_id: str, *, version: int | None = None) -> Se
         return await core.read_through_election(lambda: core.store.load(session_id, version=version))
     except StoreRefused as refused:
         raise (session_not_found(session_id) if refused.code == "purged" else store_error(refused)) from refused
+
+
+async def request_draft(core: Core, session_id: str, *, seconds: float = DRAFT_WAIT) -> Delta | None:
+    """The draft that a service is writing for this session; None if none answers within these seconds."""
+    try:
+        return Delta.model_validate_json(await core.bus.request(f"draft.get.{session_id}", b"", timeout=seconds))
+    except (BusUnavailable, MessageTooLarge, ValidationError):
+        return None
 
 
 def store_error(refused: StoreRefused) -> ApiError:

@@ -1,5 +1,6 @@
 """Protocol 2 over `/ws`: a screen is the same whether its client connects early, late or again after every event."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 
@@ -151,6 +152,23 @@ async def test_a_draft_comes_after_the_event_that_began_its_work(world: World) -
         await her.until("delta")
         assert [message["type"] for message in her.received[-2:]] == ["event", "delta"]
         assert her.received[-2]["version"] == 3
+
+
+async def test_a_draft_that_a_busy_service_sends_late_follows_the_snapshot(world: World) -> None:
+    story, answers = world.story("s"), asyncio.Event()
+    draft = Delta(session_id="s", draft_id="1-plan-3f2a91", kind="plan", offset=0, text="Goal: A ca")
+
+    async def late(*_: object) -> bytes:
+        await answers.wait()
+        return draft.model_dump_json().encode()
+
+    world.bus.respond("draft.get.s", late)
+    async with serving(world.app) as address, client(address, VIEW) as her:
+        await story.commit(c.Say(text="A calculator"))
+        await her.send("resume", session_id="s", after=0)
+        assert (await her.until("snapshot"))["draft"] is None
+        answers.set()
+        assert (await her.until("delta"))["text"] == "Goal: A ca"
 
 
 async def test_both_protocols_can_follow_one_session(world: World) -> None:

@@ -17,15 +17,14 @@ from parley.protocol.server import Delta
 from services.gateway.access.quota import Quota
 from services.gateway.api_errors import UNAVAILABLE, ApiError, as_api_error, error_message
 from services.gateway.live.audience import Audience, EventMessages
-from services.gateway.ports import BusSubscription, Core, load
+from services.gateway.ports import DRAFT_WAIT, BusSubscription, Core, load, request_draft
 from services.gateway.views.screen_messages import work_version
-from shared.bus.errors import BusUnavailable, MessageTooLarge
 from shared.domain.session import Session
 from shared.log import SessionAtPosition, StoredMessage, UpgradeNeeded, accept
 from shared.retry import retry_while_unavailable
 
 POLL_SECONDS = 5.0  # an open session's log is read at least this often
-DRAFT_WAIT = 0.15  # seconds that a snapshot waits for the current draft
+LATE_DRAFT_WAIT = 10.0  # seconds in which a draft that missed the snapshot is still sent
 PAGE_SIZE = 200
 
 log_ = structlog.get_logger("hub")
@@ -54,6 +53,7 @@ class SessionChannel:
         self._change = asyncio.Event()
         self._lock = asyncio.Lock()
         self._follow_task: asyncio.Task[None] | None = None
+        self._requests: set[asyncio.Task[Delta | None]] = set()
         self.upgrade_needed: UpgradeNeeded | None = None  # set if this release cannot read the session's newer events
 
     async def refresh(self) -> Session:
@@ -106,10 +106,26 @@ class SessionChannel:
         """Wait for the next log message, whether or not it was accepted as an event."""
         await self._change.wait()
 
+    async def draft(self) -> Delta | None:
+        """The draft that a service is writing; None if none answers within DRAFT_WAIT. Listeners get a later answer."""
+        request = asyncio.create_task(request_draft(self._core, self.id, seconds=LATE_DRAFT_WAIT))
+        self._requests.add(request)
+        request.add_done_callback(self._requests.discard)
+        await asyncio.wait({request}, timeout=DRAFT_WAIT)
+        if request.done():
+            return request.result()
+        request.add_done_callback(self._send_late)
+        return None
+
+    def _send_late(self, request: asyncio.Task[Delta | None]) -> None:
+        if not request.cancelled() and (draft := request.result()):
+            self._send_delta(draft)
+
     async def close(self) -> None:
-        if self._follow_task:
-            self._follow_task.cancel()
-            await asyncio.gather(self._follow_task, return_exceptions=True)
+        tasks = [*self._requests, *([self._follow_task] if self._follow_task else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         for subscription in self._subscriptions:
             await subscription.stop()
 
@@ -134,10 +150,13 @@ class SessionChannel:
                 # Clients drop a draft of work that they have not heard of: the event that began it comes first.
                 with suppress(*UNAVAILABLE, ApiError, UpgradeNeeded):
                     await self.refresh()
-            for audience, listeners in self._listeners_by_audience(self.session or Session(self.id)).items():
-                body = audience.delta(delta)
-                for listener in listeners:
-                    listener.on_delta(body)
+            self._send_delta(delta)
+
+    def _send_delta(self, delta: Delta) -> None:
+        for audience, listeners in self._listeners_by_audience(self.session or Session(self.id)).items():
+            body = audience.delta(delta)
+            for listener in listeners:
+                listener.on_delta(body)
 
     async def _follow(self) -> None:
         """Read the log whenever woken, and every POLL_SECONDS in any case."""
@@ -258,14 +277,6 @@ class Hub:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*self._leaving, return_exceptions=True)
-
-    async def draft(self, session_id: str) -> Delta | None:
-        """The draft that a service is writing for this session; None if no service answers in time."""
-        try:
-            body = await self._core.bus.request(f"draft.get.{session_id}", b"", timeout=DRAFT_WAIT)
-            return Delta.model_validate_json(body)
-        except (BusUnavailable, MessageTooLarge, ValidationError):
-            return None
 
     async def _wake_all(self) -> None:
         for channel in self._channels.values():

@@ -201,7 +201,7 @@ class SocketConnection:
                 raise session_not_found(session_id)
             check_can_read(self._user, session)
             if session.work:
-                draft = await self._hub.draft(session_id)
+                draft = await subscription.channel.draft()
                 session = await subscription.channel.refresh()
             else:
                 draft = None

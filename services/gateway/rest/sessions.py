@@ -9,7 +9,7 @@ from parley.protocol.pages import SessionRows
 from parley.protocol.server import Snapshot
 from services.gateway import handlers
 from services.gateway.access.users import User, check_can_read, check_can_write, session_not_found
-from services.gateway.ports import Core, load, query
+from services.gateway.ports import Core, load, query, request_draft
 from services.gateway.rest.bodies import JsonRoute
 from services.gateway.rest.error_responses import ERROR_RESPONSES
 from services.gateway.rest.models import Accepted, NewSession, SessionQuery
@@ -74,10 +74,10 @@ async def begin(body: NewSession, user: UserDep, core: CoreDep, gateway: Gateway
 
 
 @router.get("/sessions/{session_id}")
-async def session_snapshot(session_id: SessionId, user: UserDep, core: CoreDep, gateway: GatewayDep) -> Snapshot:
+async def session_snapshot(session_id: SessionId, user: UserDep, core: CoreDep) -> Snapshot:
     """The session's snapshot, with the draft that is being written."""
     session = await readable_session(core, session_id, user)
-    draft = await gateway.hub.draft(session_id) if session.work else None
+    draft = await request_draft(core, session_id) if session.work else None
     return messages.snapshot(session, draft, role=user.role_in(session))
 
 
