@@ -35,16 +35,16 @@ async def collect(
 ) -> None:
     """Read the whole answer into `draft`. `on_data` is called for every piece until the reply is finished.
 
-    `on_partial` gets the partial object, also the newest one while the server pauses.
-    Raises ErrorAnswer, TransientFault, InvalidReply or ModelFailed if the server says that this is no whole reply.
+    `on_partial` gets the newest partial object, even while the server pauses.
+    Raises ErrorAnswer, TransientFault, InvalidReply or ModelFailed if the reply is incomplete or refused.
     """
-    async with _reported(draft, on_partial, frozenset(partial_fields)) as grown:
-        await _collect(response, draft, on_data, grown)
+    async with _reporting_partials(draft, on_partial, frozenset(partial_fields)) as text_grew:
+        await _collect(response, draft, on_data, text_grew)
     _check_end(draft)
 
 
 async def _collect(
-    response: httpx2.Response, draft: PartialReply, on_data: Callable[[], None], grown: asyncio.Event
+    response: httpx2.Response, draft: PartialReply, on_data: Callable[[], None], text_grew: asyncio.Event
 ) -> None:
     def arrived() -> None:
         if draft.finish is None:
@@ -62,7 +62,7 @@ async def _collect(
         if draft.finish is not None and draft.size > before:  # the reason came with the thoughts, or in each chunk
             on_data()
         if draft.content.tell():
-            grown.set()
+            text_grew.set()
 
 
 async def events(response: httpx2.Response, on_data: Callable[[], None]) -> AsyncIterator[tuple[str, str]]:
@@ -152,17 +152,20 @@ def _values(text: str) -> Iterator[object]:
 
 
 @asynccontextmanager
-async def _reported(
+async def _reporting_partials(
     draft: PartialReply, on_partial: OnPartial | None, fields: frozenset[str]
 ) -> AsyncIterator[asyncio.Event]:
-    """Report the partial object whenever the event is set, until the block ends. Raises what `on_partial` raises."""
-    grown = asyncio.Event()
+    """Report the partial object whenever the event is set, until the block ends.
+
+    An error of `on_partial` ends the reports, and is raised after the block.
+    """
+    text_grew = asyncio.Event()
     if on_partial is None:
-        yield grown
+        yield text_grew
         return
-    reports = asyncio.create_task(_report_partials(draft, grown, on_partial, fields))
+    reports = asyncio.create_task(_report_partials(draft, text_grew, on_partial, fields))
     try:
-        yield grown
+        yield text_grew
     finally:
         reports.cancel()
         await asyncio.wait({reports})
@@ -171,11 +174,12 @@ async def _reported(
 
 
 async def _report_partials(
-    draft: PartialReply, grown: asyncio.Event, on_partial: OnPartial, fields: frozenset[str]
+    draft: PartialReply, text_grew: asyncio.Event, on_partial: OnPartial, fields: frozenset[str]
 ) -> None:
-    """Report at most every PARTIAL_EVERY seconds, and for a tenth of the time."""
-    while await grown.wait():
-        grown.clear()
+    """Report at most every PARTIAL_EVERY seconds; parsing takes at most a tenth of the time."""
+    while True:
+        await text_grew.wait()
+        text_grew.clear()
         began = time.monotonic()
         partial = await asyncio.to_thread(partial_object, draft.text, fields)
         pause = max(PARTIAL_EVERY, 9 * (time.monotonic() - began))

@@ -121,7 +121,11 @@ async def test_a_part_that_does_not_load_leaves_the_rest_usable(browser: Browser
     world = World()
     await world.story("s").plan()
     async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
-        person.expected_errors = ("Failed to load resource", "Failed to fetch dynamically imported module", "Part")
+        person.expected_errors = (
+            "Failed to load resource",
+            "Failed to fetch dynamically imported module",
+            "LazyBoundary",
+        )
         await person.context.route("**/assets/PlanPanel-*.js", lambda route: route.abort())
         tab = await person.tab("/s/s")
         await expect(tab("part-failed")).to_contain_text("What you have typed is kept")

@@ -17,7 +17,7 @@ import { nonce } from "./nonce";
 import { theme } from "./theme";
 import { withholdComposing } from "./ui/inputMethod";
 import { observeInvisible } from "./ui/invisibleCharacters";
-import { Part } from "./ui/Part";
+import { LazyBoundary } from "./ui/LazyBoundary";
 
 observeInvisible(document.body);
 withholdComposing(window);
@@ -25,9 +25,9 @@ withholdComposing(window);
 createRoot(document.getElementById("root") as HTMLElement).render(
   <StrictMode>
     <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
-      <Part>
+      <LazyBoundary>
         <App />
-      </Part>
+      </LazyBoundary>
     </MantineProvider>
   </StrictMode>,
 );

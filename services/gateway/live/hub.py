@@ -24,7 +24,7 @@ from shared.log import SessionAtPosition, StoredMessage, UpgradeNeeded, accept
 from shared.retry import retry_while_unavailable
 
 POLL_SECONDS = 5.0  # an open session's log is read at least this often
-LATE_DRAFT_WAIT = 10.0  # seconds in which a draft that missed the snapshot is still sent
+LATE_DRAFT_WAIT = 10.0  # seconds until a request for a draft ends; listeners get an answer that missed the snapshot
 PAGE_SIZE = 200
 
 log_ = structlog.get_logger("hub")

@@ -6,7 +6,7 @@ import { Inbox } from "../inbox/Inbox";
 import { exportUrl } from "../net/api";
 import type { Snapshot } from "../protocol";
 import { Badge, toneOf } from "../ui/Badge";
-import { Part } from "../ui/Part";
+import { LazyBoundary } from "../ui/LazyBoundary";
 import { formatCount, formatMoney, pluralize, stateLabel } from "../ui/format";
 import { BookIcon, CloseIcon, DownloadIcon, EditIcon, ForkIcon, MenuIcon, MoonIcon, MoreIcon, SunIcon } from "../ui/icons";
 import { DemoChip } from "./DemoChip";
@@ -51,9 +51,9 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
       <ColorToggle />
       {snapshot && <SessionMenu renaming={isRenaming} onRename={() => setIsRenaming(true)} onTemplate={() => setIsSaving(true)} />}
       {isSaving && snapshot && (
-        <Part>
+        <LazyBoundary>
           <SaveTemplate sessionId={snapshot.session_id} source={snapshot.plan?.kind === "execution" ? "plan" : "session"} onClose={() => setIsSaving(false)} />
-        </Part>
+        </LazyBoundary>
       )}
     </header>
   );

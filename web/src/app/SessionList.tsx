@@ -5,7 +5,7 @@ import { lazy, useEffect, useRef, useState } from "react";
 import { LIBRARY, PAGE, SIGNS, TROUBLE } from "../generated/words";
 import { fetchSessions, type SessionSummary } from "../net/api";
 import { toneOf } from "../ui/Badge";
-import { Part } from "../ui/Part";
+import { LazyBoundary } from "../ui/LazyBoundary";
 import { formatAge, stateLabel } from "../ui/format";
 import { BookIcon, Logo, PlusIcon, SearchIcon } from "../ui/icons";
 import { LogOutButton } from "./LogOutButton";
@@ -82,7 +82,7 @@ function LibraryButton({ onSelect }: { onSelect: () => void }) {
         {LIBRARY.title}
       </Button>
       {opened && (
-        <Part>
+        <LazyBoundary>
           <Library
             onClose={() => setOpened(false)}
             onSelect={() => {
@@ -90,7 +90,7 @@ function LibraryButton({ onSelect }: { onSelect: () => void }) {
               onSelect();
             }}
           />
-        </Part>
+        </LazyBoundary>
       )}
     </>
   );

@@ -4,7 +4,7 @@ import { lazy, useEffect, useState } from "react";
 import { requestFields, useRequestChoice, type Workflow, WORKFLOWS } from "../compose/requestChoice";
 import { preloadFlowViews } from "../flow/preload";
 import { TEMPLATES, WELCOME, wordFor } from "../generated/words";
-import { Part } from "../ui/Part";
+import { LazyBoundary } from "../ui/LazyBoundary";
 import { BookIcon, Logo } from "../ui/icons";
 import { useSession } from "./sessionContext";
 
@@ -93,9 +93,9 @@ function TemplatesButton() {
         {TEMPLATES.browse}
       </Button>
       {opened && (
-        <Part>
+        <LazyBoundary>
           <Library tab="templates" onClose={() => setOpened(false)} onSelect={() => setOpened(false)} />
-        </Part>
+        </LazyBoundary>
       )}
     </>
   );

@@ -3,7 +3,7 @@ import { ActionIcon, Loader, Popover } from "@mantine/core";
 import { lazy, useState } from "react";
 import { useSession } from "../app/sessionContext";
 import { SETTINGS, SIGNS } from "../generated/words";
-import { Part } from "../ui/Part";
+import { LazyBoundary } from "../ui/LazyBoundary";
 import { SettingsIcon } from "../ui/icons";
 
 const SettingsForm = lazy(() => import("./SettingsForm"));
@@ -29,9 +29,9 @@ export function RequestSettings() {
         </ActionIcon>
       </Popover.Target>
       <Popover.Dropdown>
-        <Part fallback={<Loader size="sm" aria-label={SIGNS.loading} />}>
+        <LazyBoundary fallback={<Loader size="sm" aria-label={SIGNS.loading} />}>
           <SettingsForm />
-        </Part>
+        </LazyBoundary>
       </Popover.Dropdown>
     </Popover>
   );

@@ -3,7 +3,7 @@ import { SegmentedControl } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { lazy, useState } from "react";
 import { fill, PATHS, SETTINGS } from "../generated/words";
-import { Part } from "../ui/Part";
+import { LazyBoundary } from "../ui/LazyBoundary";
 import { currentAction, type FlowContext, flowNames, type FlowProgress, flowProgress, type NodeView, type WalkedTurn } from "./flowProgress";
 import { NodeButton } from "./NodeButton";
 import { NodePanel } from "./NodePanel";
@@ -39,9 +39,9 @@ export function FlowView({ flows, turn, context }: Props) {
       )}
       {isWide ? (
         <div className="flow-wide">
-          <Part fallback={<div className="flow-graph" style={{ height: placeholderHeight(flow) }} />}>
+          <LazyBoundary fallback={<div className="flow-graph" style={{ height: placeholderHeight(flow) }} />}>
             <Graph key={flow.name} progress={progress} selected={node?.tool ?? ""} onSelect={open} />
-          </Part>
+          </LazyBoundary>
           {node && <NodePanel key={node.tool} node={node} {...common} />}
         </div>
       ) : (

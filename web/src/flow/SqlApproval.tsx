@@ -6,7 +6,7 @@ import { isText, useDraft } from "../app/useDraft";
 import { ACTIONS, PATHS, REVIEW } from "../generated/words";
 import type { ActionSection } from "../protocol";
 import { approvalCommand, approvalReason, DeclineForm, useDeclineReason } from "../review/approval";
-import { Part } from "../ui/Part";
+import { LazyBoundary } from "../ui/LazyBoundary";
 import { CheckIcon, CloseIcon, EditIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { toolOf } from "./spec";
@@ -35,9 +35,9 @@ export function SqlApproval({ action, sql }: { action: ActionSection; sql: strin
   };
   return (
     <div className="approval" role="group" tabIndex={-1} aria-label={PATHS.query} data-testid="sql-request">
-      <Part fallback={<pre className="code-waiting">{sql}</pre>}>
+      <LazyBoundary fallback={<pre className="code-waiting">{sql}</pre>}>
         <SqlEditor value={text ?? sql} label={text === null ? PATHS.query : PATHS.query_your_version} onChange={text === null ? undefined : setText} />
-      </Part>
+      </LazyBoundary>
       {text !== null && <p className="hint">{PATHS.check_again} {REVIEW.leave_editor}</p>}
       {action.approval && text === null && <p className="hint">{approvalReason(action)}</p>}
       {decline.isOpen ? (

@@ -5,7 +5,7 @@ import { lazy, useEffect, useRef, useState } from "react";
 import { useSession } from "../app/sessionContext";
 import { fill, PAGE } from "../generated/words";
 import { fetchInbox, type SessionSummary } from "../net/api";
-import { Part } from "../ui/Part";
+import { LazyBoundary } from "../ui/LazyBoundary";
 import { InboxIcon as Sign } from "../ui/icons";
 
 const InboxPanel = lazy(() => import("./InboxPanel"));
@@ -49,9 +49,9 @@ export function Inbox() {
         )}
       </ActionIcon>
       {isLoaded && (
-        <Part fallback={null}>
+        <LazyBoundary fallback={null}>
           <InboxPanel opened={isOpen} waiting={waiting} current={state.sessionId} onClose={close} onClosed={restoreFocus} onSelect={select} />
-        </Part>
+        </LazyBoundary>
       )}
     </>
   );

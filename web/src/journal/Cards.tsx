@@ -5,7 +5,7 @@ import { JudgeButtons } from "../flow/JudgeButtons";
 import { fill, JOURNAL, REVIEW } from "../generated/words";
 import { checkMark, checkWord } from "../review/Checks";
 import { Badge } from "../ui/Badge";
-import { Part } from "../ui/Part";
+import { LazyBoundary } from "../ui/LazyBoundary";
 import { formatTime } from "../ui/format";
 import { InlineText } from "../ui/InlineText";
 import { Markdown } from "../ui/Markdown";
@@ -93,9 +93,9 @@ export function AnswerCard({ entry }: { entry: EntryOfKind<"answer"> }) {
     return (
       <article className={isFruitful ? "card answer" : "card"} data-testid="answer">
         <Markdown text={entry.text} />
-        <Part fallback={entry.queryResult.table && <div className="chart-waiting" />}>
+        <LazyBoundary fallback={entry.queryResult.table && <div className="chart-waiting" />}>
           <Findings result={entry.queryResult} />
-        </Part>
+        </LazyBoundary>
         {judgement && isFruitful && <JudgeButtons accepted={judgement.accepted} saved={judgement.saved} isNewest={isNewest} />}
       </article>
     );

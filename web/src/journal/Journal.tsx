@@ -2,7 +2,7 @@
 import { lazy, memo } from "react";
 import { useDisplayName, useSession } from "../app/sessionContext";
 import { fill, JOURNAL, PAGE } from "../generated/words";
-import { Part } from "../ui/Part";
+import { LazyBoundary } from "../ui/LazyBoundary";
 import { formatTime } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
 import { AnswerCard, CodeCard, FailureCard, PlanCard, QuestionCard } from "./Cards";
@@ -62,9 +62,9 @@ function EntryContent({ entry }: { entry: Entry }) {
       return <QuestionCard entry={entry} by={by} />;
     case "turn":
       return (
-        <Part fallback={<div className="card turn-waiting" />}>
+        <LazyBoundary fallback={<div className="card turn-waiting" />}>
           {entry.path ? <FlowCard entry={entry} /> : <TurnCard entry={entry} by={by} byPerson={entry.by.startsWith("user:")} />}
-        </Part>
+        </LazyBoundary>
       );
     case "answer":
       return <AnswerCard entry={entry} />;

@@ -10,7 +10,7 @@ import { fetchLibrary, fetchProposals } from "../net/api";
 import type { LibraryEntry, Proposal } from "../protocol";
 import { Templates } from "../templates/Templates";
 import { Badge } from "../ui/Badge";
-import { Part } from "../ui/Part";
+import { LazyBoundary } from "../ui/LazyBoundary";
 import { formatAge } from "../ui/format";
 import { useRestoreFocus } from "../ui/hooks";
 import { RetryIcon, SearchIcon } from "../ui/icons";
@@ -108,9 +108,9 @@ function LibraryItem({ entry, onSelect }: { entry: LibraryEntry; onSelect: () =>
         </ol>
       )}
       {entry.sql && (
-        <Part fallback={<pre>{entry.sql}</pre>}>
+        <LazyBoundary fallback={<pre>{entry.sql}</pre>}>
           <SqlEditor value={entry.sql} label={fill(LIBRARY.sql_of, { question })} />
-        </Part>
+        </LazyBoundary>
       )}
       <p className="decision-buttons">
         <Button size="compact-sm" variant="light" leftSection={<RetryIcon size={14} />} onClick={askAgain} data-testid="ask-again">

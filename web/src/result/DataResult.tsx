@@ -5,7 +5,7 @@ import { useSession } from "../app/sessionContext";
 import type { QueryResult } from "../flow/queryResult";
 import { fill, SIGNS, TABLES, TROUBLE } from "../generated/words";
 import { fetchArtefact } from "../net/api";
-import { Part } from "../ui/Part";
+import { LazyBoundary } from "../ui/LazyBoundary";
 import { DownloadIcon } from "../ui/icons";
 import { errorMessage } from "../ui/useFetch";
 import { formatSeconds, isObject } from "../ui/values";
@@ -58,9 +58,9 @@ function ResultView({ table, kind }: { table: Table; kind: string }) {
         </Button>
       </div>
       {asChart ? (
-        <Part fallback={<div className="chart-waiting" />}>
+        <LazyBoundary fallback={<div className="chart-waiting" />}>
           <ChartView chart={chart} />
-        </Part>
+        </LazyBoundary>
       ) : (
         <ResultTable table={table} />
       )}
@@ -75,9 +75,9 @@ function SqlDetails({ sql }: { sql: string }) {
       <summary>{TABLES.sql}</summary>
       {opened && (
         <>
-          <Part fallback={<pre className="code-waiting">{sql}</pre>}>
+          <LazyBoundary fallback={<pre className="code-waiting">{sql}</pre>}>
             <SqlEditor value={sql} label={TABLES.sql} />
-          </Part>
+          </LazyBoundary>
           <CopyButton value={sql}>
             {({ copied, copy }) => (
               <Button size="compact-sm" variant="default" onClick={copy} data-testid="sql-copy">

@@ -6,7 +6,7 @@ import { useDraftState } from "../app/useDraft";
 import { ACTIONS, fill, JOURNAL, REVIEW, REVIEW_STATES, wordFor } from "../generated/words";
 import type { CodeView } from "../protocol";
 import { codeVersions } from "../state/versions";
-import { Part } from "../ui/Part";
+import { LazyBoundary } from "../ui/LazyBoundary";
 import { EditIcon } from "../ui/icons";
 import { Markdown } from "../ui/Markdown";
 import { Problem } from "../ui/Problem";
@@ -61,7 +61,7 @@ export default function CodePanel({ code }: { code: CodeView }) {
           </Button>
         </p>
       )}
-      <Part fallback={<pre className="code-waiting">{code.code}</pre>}>
+      <LazyBoundary fallback={<pre className="code-waiting">{code.code}</pre>}>
         {edit ? (
           <>
             <CodeEditor key={edit.base.version} value={edit.text} label={REVIEW.your_code} onChange={(text) => setEdit({ ...edit, text })} />
@@ -72,7 +72,7 @@ export default function CodePanel({ code }: { code: CodeView }) {
         ) : (
           <CodeEditor value={shownVersion?.code ?? code.code} label={fill(JOURNAL.code, { number: shownVersion?.number ?? code.number })} />
         )}
-      </Part>
+      </LazyBoundary>
       <Checks checks={checks} tests={tests} />
       <Decision
         target="code"

@@ -1,12 +1,12 @@
 import { lazy } from "react";
-import { Part } from "../ui/Part";
+import { LazyBoundary } from "../ui/LazyBoundary";
 
 const Diff = lazy(() => import("../code/Diff"));
 
 export function DiffView(props: { before: string; after: string; label: string; python?: boolean }) {
   return (
-    <Part fallback={<pre>{props.after}</pre>}>
+    <LazyBoundary fallback={<pre>{props.after}</pre>}>
       <Diff {...props} />
-    </Part>
+    </LazyBoundary>
   );
 }

@@ -4,7 +4,7 @@ import { lazy } from "react";
 import { useCan, useCommand, useSession } from "../app/sessionContext";
 import { ACTIONS, fill, REVIEW, STATES, STATUS, TROUBLE } from "../generated/words";
 import type { Snapshot } from "../state/state";
-import { Part } from "../ui/Part";
+import { LazyBoundary } from "../ui/LazyBoundary";
 import { PlayIcon, RetryIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { NextButtons } from "./NextPanel";
@@ -29,9 +29,9 @@ export function FailurePanel() {
       <h2>{failure ? fill(TROUBLE.failed_while, { stage: failure.stage }) : title}</h2>
       <p>{failure?.reason ?? hint}</p>
       {isStopped && snapshot.turn && (
-        <Part>
+        <LazyBoundary>
           <StopReport />
-        </Part>
+        </LazyBoundary>
       )}
       {isUnfinished && <FailedSteps snapshot={snapshot} />}
       {failure?.raw && (
@@ -72,9 +72,9 @@ function CancelledPlan() {
   return (
     <section className="panel" data-testid="cancelled" aria-label={REVIEW.plan_cancelled}>
       <h2>{REVIEW.plan_cancelled}</h2>
-      <Part>
+      <LazyBoundary>
         <StopReport />
-      </Part>
+      </LazyBoundary>
     </section>
   );
 }

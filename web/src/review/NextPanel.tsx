@@ -6,7 +6,7 @@ import { isTexts, useDraft, useTextDraft } from "../app/useDraft";
 import { JudgeButtons } from "../flow/JudgeButtons";
 import { ACTIONS, COMPOSER, OPTIONS, REVIEW, TEMPLATES, wordFor } from "../generated/words";
 import { exportUrl } from "../net/api";
-import { Part } from "../ui/Part";
+import { LazyBoundary } from "../ui/LazyBoundary";
 import { BookIcon, CheckIcon, DownloadIcon, PlayIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 
@@ -50,9 +50,9 @@ function SaveTemplateButton({ sessionId }: { sessionId: string }) {
         {TEMPLATES.save}
       </Button>
       {opened && (
-        <Part>
+        <LazyBoundary>
           <SaveTemplate sessionId={sessionId} source="plan" onClose={() => setOpened(false)} />
-        </Part>
+        </LazyBoundary>
       )}
     </>
   );

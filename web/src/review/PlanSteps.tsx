@@ -4,7 +4,7 @@ import { Button } from "@mantine/core";
 import { type KeyboardEvent, lazy, useEffect, useRef, useState } from "react";
 import { fill, REVIEW } from "../generated/words";
 import type { PlanPreviews, StepOutput, StepSection } from "../protocol";
-import { Part } from "../ui/Part";
+import { LazyBoundary } from "../ui/LazyBoundary";
 import { PlusIcon } from "../ui/icons";
 import { type LanePlace, layoutLanes } from "./lanes";
 import { addStep, type EditedStep, moveStep, type PlanEdit, removeStep, setStep, stepNeeds } from "./planEdit";
@@ -89,9 +89,9 @@ export function PlanSteps({ edit, editable, onChange, sections, problems, nextId
   };
   const renderForm = (number: number | null) =>
     form && (
-      <Part>
+      <LazyBoundary>
         <StepForm key={form.key} step={form.step} number={number} steps={edit.steps} onChange={(step) => onForm({ key: form.key, step })} onDone={(step) => saveStep(form.key, step)} onClose={() => onForm(null)} />
-      </Part>
+      </LazyBoundary>
     );
   const isAdding = form !== null && !edit.steps.some(({ key }) => key === form.key);
   return (

@@ -5,7 +5,7 @@ import { useCommand, useSession } from "../app/sessionContext";
 import { tablesOf } from "../flow/tables";
 import { PAGE, REVIEW } from "../generated/words";
 import { Markdown } from "../ui/Markdown";
-import { Part } from "../ui/Part";
+import { LazyBoundary } from "../ui/LazyBoundary";
 import { Problem } from "../ui/Problem";
 
 // Questions that can be answered only with one of their options.
@@ -22,15 +22,15 @@ export function QuestionPanel() {
   const tables = tablesOf(question.form);
   if (tables)
     return (
-      <Part>
+      <LazyBoundary>
         <TablesQuestion key={question.question_id} question={question} tables={tables} />
-      </Part>
+      </LazyBoundary>
     );
   if (question.form?.type === "object")
     return (
-      <Part>
+      <LazyBoundary>
         <FormQuestion key={question.question_id} question={question} form={question.form} />
-      </Part>
+      </LazyBoundary>
     );
   return (
     <section className="panel panel-question" data-testid="question" aria-label={PAGE.question}>
@@ -52,9 +52,9 @@ export function QuestionPanel() {
         </div>
       )}
       {question.about === "budget" && (
-        <Part>
+        <LazyBoundary>
           <RaiseBudget />
-        </Part>
+        </LazyBoundary>
       )}
       {!OPTIONS_ONLY.has(question.about) && <p className="hint">{question.options.length > 0 ? REVIEW.or_write : REVIEW.write_below}</p>}
       <Problem error={command.error} />

@@ -5,7 +5,7 @@ import { lazy, type ReactNode, useState } from "react";
 import { useSession } from "../app/sessionContext";
 import { fill, JOURNAL, REVIEW, SIGNS } from "../generated/words";
 import { isWorking, type Snapshot } from "../state/state";
-import { Part } from "../ui/Part";
+import { LazyBoundary } from "../ui/LazyBoundary";
 import { FailurePanel } from "./FailurePanel";
 import { NextPanel } from "./NextPanel";
 import { QuestionPanel } from "./QuestionPanel";
@@ -34,22 +34,22 @@ export function Review() {
       )}
       <FailurePanel />
       {snapshot.approval_request && (
-        <Part>
+        <LazyBoundary>
           <ActionsPanel />
-        </Part>
+        </LazyBoundary>
       )}
       {snapshot.phase === "escalated" && (
-        <Part>
+        <LazyBoundary>
           <TakeOver />
-        </Part>
+        </LazyBoundary>
       )}
       {!isBusy && <QuestionPanel />}
       {!isBusy && <NextPanel />}
       {snapshot.plan?.kind === "path" ? (
         isDeciding && (
-          <Part fallback={<Loader size="sm" aria-label={SIGNS.loading} />}>
+          <LazyBoundary fallback={<Loader size="sm" aria-label={SIGNS.loading} />}>
             <PathReview plan={snapshot.plan} />
-          </Part>
+          </LazyBoundary>
         )
       ) : (
         <Collapsible isCollapsible={!isDeciding && !(isExecutionPlan && snapshot.can.includes("retry"))} hidden={isBusy && !isDeciding && !(isExecutionPlan && snapshot.can.includes("edit"))} hasCode={snapshot.code !== null}>
@@ -99,7 +99,7 @@ function PlanAndCode({ snapshot }: { snapshot: Snapshot }) {
           ]}
         />
       )}
-      <Part fallback={<Loader size="sm" aria-label={SIGNS.loading} />}>
+      <LazyBoundary fallback={<Loader size="sm" aria-label={SIGNS.loading} />}>
         {plan && (
           <div hidden={visible !== "plan"}>
             <PlanPanel plan={plan} />
@@ -110,7 +110,7 @@ function PlanAndCode({ snapshot }: { snapshot: Snapshot }) {
             <CodePanel key={code.status === "superseded" ? "old" : "new"} code={code} />
           </div>
         )}
-      </Part>
+      </LazyBoundary>
     </>
   );
 }

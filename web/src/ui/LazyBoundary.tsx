@@ -2,8 +2,8 @@ import { Button } from "@mantine/core";
 import { Component, type ReactNode, Suspense } from "react";
 import { TROUBLE } from "../generated/words";
 
-/** A part of the page that is loaded when it is first shown, with `fallback` until then. If that fails, it shows `failed`, and the rest of the page stays usable. */
-export class Part extends Component<{ fallback?: ReactNode; failed?: ReactNode; children: ReactNode }, { hasFailed: boolean }> {
+/** Shows `fallback` while its children load. If they cannot be loaded or shown, it shows `failed`, or a message with a button that reloads the page; the rest of the page stays usable. */
+export class LazyBoundary extends Component<{ fallback?: ReactNode; failed?: ReactNode; children: ReactNode }, { hasFailed: boolean }> {
   override state = { hasFailed: false };
 
   static getDerivedStateFromError() {
