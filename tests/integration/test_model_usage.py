@@ -21,6 +21,7 @@ from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, Handler, WorkContext, Worker, WorkerDeps
 from tests.support.rehearsal_server import rehearsal_server
+from tests.support.timeouts import WAIT_TIMEOUT
 
 PLAN = PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"])
 CALL = 14  # tokens of a scripted call
@@ -116,7 +117,7 @@ async def test_calls_that_ended_concurrently_are_recorded_together() -> None:
 
 
 async def test_a_clients_second_attempt_starts_after_the_first_is_recorded() -> None:
-    async with rehearsal_server(Settings(model_timeout=5, model_outage_timeout=5)) as server:
+    async with rehearsal_server(Settings(model_timeout=WAIT_TIMEOUT, model_outage_timeout=5)) as server:
         await server.fault(fault="garbled", times=1)
         planner = Planner()
         deps = WorkerDeps("planner", planner.store, planner.log, server.model, Drafts(None), server.settings)

@@ -277,7 +277,7 @@ async def test_at_a_spent_budget_the_planner_asks_and_continues_once_it_is_raise
 @pytest.fixture
 async def server(fault: str) -> AsyncIterator[RehearsalServer]:
     """A model whose replies may take long, unless they never come."""
-    timeout = 2 if fault == "timeout" else WAIT_TIMEOUT
+    timeout = 5 if fault == "timeout" else WAIT_TIMEOUT
     async with rehearsal_server(Settings(model_timeout=timeout, model_outage_timeout=5)) as server:
         yield server
 

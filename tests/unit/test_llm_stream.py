@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -20,6 +19,7 @@ from shared.llm.faults import TransientFault
 from shared.llm.schema import Capabilities, chat_messages
 from shared.llm.stream import collect
 from shared.llm.usage import Tokens
+from tests.support.cpu_time import takes_at_most
 from tests.support.timeouts import WAIT_TIMEOUT
 
 KEEP_ALIVE, DONE = b": keep-alive\n\n", b"data: [DONE]\n\n"
@@ -121,10 +121,9 @@ async def test_a_broken_event_is_not_passed_over() -> None:
         await read(event(content="a"), b'data: {"choices": [{"delta": {"content": "b\n\n', event("stop", content="c"))
 
 
-async def test_many_values_in_one_line_are_read_in_linear_time() -> None:
-    began = time.process_time()
-    await read(b"data: " + b"[1]" * 300_000 + b"\n\n", event("stop", content="a"))
-    assert time.process_time() - began < 20
+def test_many_values_in_one_line_are_read_in_linear_time() -> None:
+    pieces = b"data: " + b"[1]" * 300_000 + b"\n\n", event("stop", content="a")
+    assert takes_at_most(20, lambda: asyncio.run(read(*pieces)))
 
 
 @pytest.mark.parametrize(
@@ -306,9 +305,7 @@ def test_the_words_of_an_error_body(body: object, words: str) -> None:
 
 @pytest.mark.parametrize("body", ["<script" * 9_000, "<" * 90_000, "[" * 90_000, '{"error":' * 9_000, "<!--" * 9_000])
 def test_a_hostile_error_body_is_read_soon(body: str) -> None:
-    began = time.process_time()
-    read_error(body + "<html>")
-    assert time.process_time() - began < 10
+    assert takes_at_most(10, lambda: read_error(body + "<html>"))
 
 
 def test_of_a_body_with_very_many_texts_some_are_read() -> None:

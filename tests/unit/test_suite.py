@@ -29,3 +29,13 @@ def test_no_test_is_ended_sooner_than_others() -> None:
     """The general timeout is for a test that hangs. A busy machine exceeds what was enough for a quiet one."""
     markers = {path: re.findall(r"mark\.timeout\((\d+)", path.read_text()) for path in (ROOT / "tests").rglob("*.py")}
     assert [path.name for path, seconds in markers.items() if any(int(number) <= GENERAL for number in seconds)] == []
+
+
+def test_bounds_on_cpu_time_allow_for_a_busy_machine() -> None:
+    """An idle wait may be bounded by itself: other programs do not add to its CPU time."""
+    idle = {"test_bus.py", "test_trouble.py", "cpu_time.py"}
+    assert [
+        f"{path.relative_to(ROOT)}: call takes_at_most of tests.support.cpu_time"
+        for path in (ROOT / "tests").rglob("*.py")
+        if path.name not in idle and re.search(r"assert .*(?:process|thread)_time\(\) - ", path.read_text())
+    ] == []
