@@ -37,6 +37,7 @@ and hash that they saw; send what they want to change as feedback. Then wait aga
 To show the user every tool call before any of them runs, generate an execution plan instead."""
 GATEWAY_TIMEOUT = 3.0  # seconds for which an unavailable gateway is retried
 HOST = "127.0.0.1"
+KEEP_ALIVE = 75  # seconds between requests: longer than clients keep a connection, so that none sends into its end
 READS = ToolAnnotations(read_only_hint=True)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False)
 DECIDES = ToolAnnotations(read_only_hint=False, destructive_hint=True)  # a host should ask its user first
@@ -185,7 +186,9 @@ async def serve(settings: Settings, *, url: str = "", port: int | None = None) -
     token = " (clients send Authorization: Bearer and the gateway's token)" if find().token else ""
     print(f"parley mcp: http://{HOST}:{port}/mcp{token}", file=sys.stderr, flush=True)
     app = TokenMiddleware(server.streamable_http_app(), lambda: find().token)
-    config = uvicorn.Config(app, host=HOST, port=port, log_config=None, access_log=False, lifespan="on")
+    config = uvicorn.Config(
+        app, host=HOST, port=port, log_config=None, access_log=False, lifespan="on", timeout_keep_alive=KEEP_ALIVE
+    )
     await uvicorn.Server(config).serve()
     return 0
 

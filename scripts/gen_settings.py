@@ -46,8 +46,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "`X-Forwarded-Proto` are trusted; from other clients they are ignored",
         "request_timeout": "seconds in which the head of a request has to arrive, then its body, and in which a client has "
         "to read part of its response; after that, 408 or a closed connection",
-        "max_idle_connections": "connections of one gateway that have not sent a request yet; beyond the limit, the one that has waited "
-        "longest is closed",
+        "max_idle_connections": "connections of one gateway on which no request is under way; beyond the limit, the one that has waited "
+        "longest is closed. Between two requests one is kept for 75 seconds, which is longer than proxies keep theirs",
     },
     "What one user may take": {
         "max_requests_per_second": "requests over REST and messages over sockets together, with bursts of three times as many; each 64 KiB "

@@ -72,7 +72,7 @@ class Settings(BaseSettings):
     max_failed_logins_per_minute: float = Field(20, ge=0)  # per address; 0: no limit
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()  # their X-Forwarded-For and -Proto are trusted
     request_timeout: float = Field(30, gt=0)  # for a request's head, then for its body
-    max_idle_connections: int = Field(500, ge=1)  # of one gateway, before their first request
+    max_idle_connections: int = Field(500, ge=1)  # of one gateway, between two requests or before the first
 
     # limits of one user at one gateway; 0: no limit
     max_requests_per_second: float = Field(100, ge=0)  # includes socket messages; bursts of three times as many

@@ -26,6 +26,7 @@ MAX_FRAMING_BYTES = 64 * 1024  # of a request without its body: request line, he
 MAX_FIELDS = 128  # headers and trailers
 MAX_PIPELINED = 16  # requests that wait for the response to an earlier one
 PIECE_BYTES = 8 * 1024  # parsed at once
+KEEP_ALIVE = 75  # seconds between requests: longer than proxies keep a connection, so that none sends into its end
 
 
 class UvicornConfig(uvicorn.Config):
@@ -42,7 +43,7 @@ class UvicornConfig(uvicorn.Config):
             server_header=False,
             proxy_headers=bool(settings.trusted_proxies),
             forwarded_allow_ips=list(settings.trusted_proxies),
-            **options,
+            **{"timeout_keep_alive": KEEP_ALIVE} | options,
         )
         self.settings = settings
         self.waiting: dict[HttpProtocol, None] = {}  # connections without a complete request head, oldest first
@@ -158,8 +159,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self._framing = self._fields = self._field_bytes = 0
         self._reading_head = self._request_begun = True
-        if self._deadline is None:
-            self._set_deadline()
+        self._set_deadline()
 
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
@@ -222,15 +222,16 @@ class HttpProtocol(HttpToolsProtocol):
             oldest = next(iter(waiting))
             oldest._stop_waiting()
             oldest._close()
-        if self._deadline is None:
-            self._set_deadline()
+        self._set_deadline()
 
     def _stop_waiting(self) -> None:
         self.config.waiting.pop(self, None)
         self._cancel_deadline()
 
     def _set_deadline(self) -> None:
-        self._deadline = self.loop.call_later(self.config.settings.request_timeout, self._too_slow)
+        self._cancel_deadline()
+        seconds = KEEP_ALIVE if self.cycle and not self._request_begun else self.config.settings.request_timeout
+        self._deadline = self.loop.call_later(seconds, self._too_slow)
 
     def _cancel_deadline(self) -> None:
         if self._deadline is not None:
@@ -238,7 +239,6 @@ class HttpProtocol(HttpToolsProtocol):
             self._deadline = None
 
     def _too_slow(self) -> None:
-        self._deadline = None
         if self._request_begun:
             self._refuse(TOO_SLOW)
         else:

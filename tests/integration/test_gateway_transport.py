@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from services.gateway import http_protocol
 from services.gateway.app import build
 from services.gateway.http_protocol import (
     MAX_FIELDS,
@@ -209,7 +210,10 @@ INCOMPLETE = [
 
 @pytest.mark.parametrize(("data", "expected"), INCOMPLETE, ids=range(len(INCOMPLETE)))
 @pytest.mark.parametrize("before", [b"", ME], ids=["first", "second"])
-async def test_an_incomplete_request_times_out(data: bytes, expected: bytes, before: bytes) -> None:
+async def test_an_incomplete_request_times_out(
+    monkeypatch: pytest.MonkeyPatch, data: bytes, expected: bytes, before: bytes
+) -> None:
+    monkeypatch.setattr(http_protocol, "KEEP_ALIVE", 0.6)  # of a connection without a further request
     async with gateway(request_timeout=0.3) as address, connected(address) as connection:
         if before:
             await connection.send(before)

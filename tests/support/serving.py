@@ -12,7 +12,14 @@ import uvicorn
 @asynccontextmanager
 async def serving(app: Any, port: int = 0) -> AsyncIterator[str]:
     """Yield the base URL, such as `http://127.0.0.1:40123`; `app` is any ASGI application."""
-    config = uvicorn.Config(app, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        app,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        timeout_keep_alive=75,  # a client would at times send into the end of a connection that idles for five seconds
+        timeout_graceful_shutdown=1,
+    )
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", port)) as listener:  # queues connections until the server accepts them
         task = asyncio.create_task(server.serve(sockets=[listener]))

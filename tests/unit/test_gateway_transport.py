@@ -135,6 +135,27 @@ async def test_a_connection_whose_response_is_not_read_is_aborted(head: bytes) -
     assert transport.closing
 
 
+async def test_a_connection_is_kept_between_requests_and_a_request_still_has_to_arrive_in_time() -> None:
+    """A proxy keeps connections for a minute, and must not send a request into one that ends."""
+
+    async def empty(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body"})
+
+    config = UvicornConfig(empty, gateway_settings(request_timeout=0.05))
+    assert config.timeout_keep_alive > 60
+    protocol, transport = HttpProtocol(config, ServerState(), {}), Transport()
+    protocol.connection_made(transport)
+    for requests in (1, 2):
+        protocol.data_received(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+        await asyncio.sleep(0.2)  # the passing of time is what is tested
+        assert (transport.written.count(b"200 OK"), transport.closing) == (requests, False)
+    protocol.data_received(b"GET / HTT")
+    async with asyncio.timeout(WAIT_TIMEOUT):
+        while b" 408 " not in transport.written:  # noqa: ASYNC110  the recording transport sets no event
+            await asyncio.sleep(0.01)
+
+
 async def test_nothing_is_parsed_after_the_socket_is_closed(protocol: WebSocketProtocol) -> None:
     await protocol.send({"type": "websocket.accept"})
     await protocol.send({"type": "websocket.close", "code": 1008})

@@ -23,7 +23,7 @@ from services.executor.mcp.json_text import json_objects, mended
 from services.executor.mcp.raw_results import SendingStream, SentMethods
 from services.executor.mcp.results import clean
 from services.executor.mcp.stdio import as_message, open_child
-from shared.message_limits import limit_responses
+from shared.message_limits import CONNECTIONS, limit_responses
 
 LINE, LINES, WINDOW = 500, 50, 10.0  # of stderr: bytes per line, and lines per seconds
 HTTP_TIMEOUT = 30.0  # seconds to connect and to send; how long an answer may take is the call's own matter
@@ -69,6 +69,7 @@ async def _http(
         httpx2.AsyncClient(
             headers=server.headers | {"accept-encoding": "identity"},
             timeout=httpx2.Timeout(HTTP_TIMEOUT, read=None),
+            limits=CONNECTIONS,
             trust_env=not _is_local(server.url),  # no proxy for this machine
             event_hooks={"response": [limit, _make_readable]},
         ) as http,
