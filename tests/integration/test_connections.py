@@ -24,8 +24,6 @@ async def test_an_idle_connection_to_a_model_is_not_used_again() -> None:
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
     async with server, openai_client(Settings(openai_api_key="k"), base_url=url, timeout=60) as client:
         await client.models.list()
-        await client.models.list()
-        assert connections == 1
         await asyncio.sleep((CONNECTIONS.keepalive_expiry or 60) + 0.2)  # the passing of time is what is tested
         await client.models.list()
         assert connections == 2
