@@ -37,7 +37,7 @@ and hash that they saw; send what they want to change as feedback. Then wait aga
 To show the user every tool call before any of them runs, generate an execution plan instead."""
 GATEWAY_TIMEOUT = 3.0  # seconds for which an unavailable gateway is retried
 HOST = "127.0.0.1"
-KEEP_ALIVE = 75  # seconds between requests: longer than clients keep a connection, so that none sends into its end
+KEEP_ALIVE = 75  # seconds between requests: longer than a client reuses a connection, or it might send as we close it
 READS = ToolAnnotations(read_only_hint=True)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False)
 DECIDES = ToolAnnotations(read_only_hint=False, destructive_hint=True)  # a host should ask its user first

@@ -75,7 +75,7 @@ def main() -> None:
         port=settings.rehearsal_port,
         log_level=settings.log_level.lower(),
         access_log=False,
-        timeout_keep_alive=75,  # longer than clients keep a connection, so that none sends into its end
+        timeout_keep_alive=75,  # longer than a client reuses a connection, or it might send as we close it
         timeout_graceful_shutdown=1,  # a reply that hangs as a fault must not delay the exit
     )
 

@@ -2,7 +2,8 @@
 
 A parsed message can take a hundred times the memory of its bytes, and parsing blocks the event loop. So lists, objects
 and separators are counted, too. Those inside texts also count, so the limits are high.
-Idle connections are kept briefly.
+
+`CONNECTIONS` sets how long clients reuse an idle connection to such a server.
 """
 
 import asyncio
@@ -12,8 +13,8 @@ import httpx2
 
 MAX_CONTAINERS, MAX_SEPARATORS = 500_000, 2_000_000  # per message: a quarter of a second, and 150 MB
 SLICE = 8_192  # bytes passed on at once
-# Many servers close a connection that has been idle for five seconds, which is also what the library keeps one for. A
-# request sent just then is lost, and whether a write took effect is unknown. So connections are given up sooner.
+# Many servers close a connection after five idle seconds, and httpx2 reuses one for as long. A request that is sent
+# as it closes is lost, and whether a write took effect is unknown. So it is dropped sooner.
 CONNECTIONS = httpx2.Limits(max_connections=1_000, max_keepalive_connections=100, keepalive_expiry=2)
 _LINE_ENDS = (b"\n",)
 _EVENT_ENDS = (b"\n\n", b"\n\r\n", b"\r\r")

@@ -26,7 +26,7 @@ MAX_FRAMING_BYTES = 64 * 1024  # of a request without its body: request line, he
 MAX_FIELDS = 128  # headers and trailers
 MAX_PIPELINED = 16  # requests that wait for the response to an earlier one
 PIECE_BYTES = 8 * 1024  # parsed at once
-KEEP_ALIVE = 75  # seconds between requests: longer than proxies keep a connection, so that none sends into its end
+KEEP_ALIVE = 75  # seconds between requests: longer than a proxy reuses a connection, or it might send as we close it
 
 
 class UvicornConfig(uvicorn.Config):
@@ -231,14 +231,14 @@ class HttpProtocol(HttpToolsProtocol):
     def _set_deadline(self) -> None:
         self._cancel_deadline()
         seconds = KEEP_ALIVE if self.cycle and not self._request_begun else self.config.settings.request_timeout
-        self._deadline = self.loop.call_later(seconds, self._too_slow)
+        self._deadline = self.loop.call_later(seconds, self._deadline_passed)
 
     def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
-    def _too_slow(self) -> None:
+    def _deadline_passed(self) -> None:
         if self._request_begun:
             self._refuse(TOO_SLOW)
         else:

@@ -11,7 +11,7 @@ RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length
 
 
 async def test_an_idle_connection_to_a_model_is_not_used_again() -> None:
-    """Uvicorn and Node close one after five seconds."""
+    """Uvicorn and Node close idle connections after five seconds: Parley has to drop its own sooner."""
     connections = 0
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -10,8 +10,8 @@ ATTEMPTS = 3
 def takes_at_most(seconds: float, call: Callable[[], object]) -> bool:
     """Whether one of three calls takes at most this much CPU time of this thread.
 
-    A single one can take ten times as long as usual: where other programs share the core, or where the garbage
-    collector walks the objects of thousands of tests. What a bound guards against takes too long every time.
+    One call can take ten times as long as usual where other programs share the core. What a bound guards against
+    takes too long every time. The garbage collector is off: it walks the objects of thousands of earlier tests.
     """
     return any(_cpu_time(call) <= seconds for _ in range(ATTEMPTS))
 

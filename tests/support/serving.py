@@ -17,7 +17,7 @@ async def serving(app: Any, port: int = 0) -> AsyncIterator[str]:
         lifespan="off",
         log_config=None,
         access_log=False,
-        timeout_keep_alive=75,  # a client would at times send into the end of a connection that idles for five seconds
+        timeout_keep_alive=75,  # after the default of five seconds, a client might send as the server closes
         timeout_graceful_shutdown=1,
     )
     server = uvicorn.Server(config)
