@@ -36,7 +36,7 @@ export function Conversation() {
         ) : (
           <>
             <Journal />
-            {draft && (draft.text || draft.hasGap) && <DraftView draft={draft} workflow={state.snapshot?.workflow ?? ""} isReply={isReplying(state.snapshot)} />}
+            {draft && (draft.text || draft.hasGap) && <DraftView key={draft.work} draft={draft} workflow={state.snapshot?.workflow ?? ""} isReply={isReplying(state.snapshot)} />}
             <div ref={review}>
               <Review />
             </div>

@@ -70,7 +70,7 @@ function ActionApproval({ action }: { action: ActionSection }) {
   const decline = useDeclineReason(action);
   const titleId = `approval-${action.action_id}`;
   return (
-    <div className="approval" role="group" tabIndex={-1} aria-labelledby={titleId} data-testid="action-request">
+    <div className="approval" role="group" tabIndex={-1} aria-labelledby={titleId} aria-busy={!isReady} data-testid="action-request">
       <p className="action-head" id={titleId}>
         <Badge tone={action.effect === "read" ? "plain" : action.effect === "write" ? "wait" : "bad"}>{action.effect}</Badge>
         <strong className="action-text">{action.text || action.tool}</strong>
@@ -107,7 +107,7 @@ function ActionApproval({ action }: { action: ActionSection }) {
   );
 }
 
-/** Loads the preview. The buttons appear after it, so that they do not move when it arrives. */
+/** Loads the preview. The buttons, and by turns.css what is below the card, appear after it, so that no button moves when it arrives. */
 function usePreview(action: ActionSection): { previewState: PreviewState; isReady: boolean } {
   const { state } = useSession();
   const [previewState, setPreviewState] = useState<PreviewState>("loading");
