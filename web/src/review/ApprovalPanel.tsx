@@ -107,7 +107,10 @@ function ActionApproval({ action }: { action: ActionSection }) {
   );
 }
 
-/** Loads the preview. The buttons, and by turns.css what is below the card, appear after it, so that no button moves when it arrives. */
+/**
+ * Loads the preview. The card shows its buttons, and turns.css shows the later cards and buttons, once the preview
+ * arrives or the wait for it ends, so that a preview in time moves no button.
+ */
 function usePreview(action: ActionSection): { previewState: PreviewState; isReady: boolean } {
   const { state } = useSession();
   const [previewState, setPreviewState] = useState<PreviewState>("loading");
