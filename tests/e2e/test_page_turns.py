@@ -344,7 +344,7 @@ async def test_a_large_result_is_shortened_and_downloaded(ada: Customer, tmp_pat
 async def test_no_layout_shift_while_turns_stream_in(ada: Customer) -> None:
     tab = await ada.open_start_page(cancel_replies(*TWO_ORDERS))
     devtools = await tab.page.context.new_cdp_session(tab.page)
-    await devtools.send("Emulation.setCPUThrottlingRate", {"rate": 4})  # several changes a frame, as on a slow computer
+    await devtools.send("Emulation.setCPUThrottlingRate", {"rate": 4})  # slow, so that several changes meet in a frame
     await tab.page.evaluate(LAYOUT_SHIFT)
     ada.parley.model.slowly = True
     await tab.send("Cancel my pending orders")

@@ -14,7 +14,7 @@ import { Problem } from "../ui/Problem";
 import { errorMessage } from "../ui/useFetch";
 import { approvalCommand, approvalReason, DeclineForm, useDeclineReason } from "./approval";
 
-const PREVIEW_TIMEOUT_MS = 2_000; // a decision does not wait longer for a preview
+const MAX_PREVIEW_WAIT_MS = 2_000; // a decision does not wait longer for a preview
 
 export default function ApprovalPanel() {
   const { state } = useSession();
@@ -108,13 +108,14 @@ function ActionApproval({ action }: { action: ActionSection }) {
 }
 
 /**
- * Loads the preview. The card shows its buttons, and turns.css shows the later cards and buttons, once the preview
- * arrives or the wait for it ends, so that a preview in time moves no button.
+ * Loads the preview of an action. `isReady` turns true when the preview arrives, fails to load, or takes longer than
+ * MAX_PREVIEW_WAIT_MS. Until then this card hides its buttons, and turns.css hides the cards and buttons below it, so
+ * that a preview that arrives in that time cannot move a button.
  */
 function usePreview(action: ActionSection): { previewState: PreviewState; isReady: boolean } {
   const { state } = useSession();
   const [previewState, setPreviewState] = useState<PreviewState>("loading");
-  const [isWaiting, setIsWaiting] = useState(true);
+  const [isWaitOver, setIsWaitOver] = useState(false);
   const sessionId = state.sessionId;
   useEffect(() => {
     if (sessionId === null) return;
@@ -122,11 +123,11 @@ function usePreview(action: ActionSection): { previewState: PreviewState; isRead
     previewAction(sessionId, action.action_id, aborter.signal)
       .then((preview) => setPreviewState({ preview }))
       .catch((error: unknown) => !aborter.signal.aborted && setPreviewState({ problem: errorMessage(error) }));
-    const timer = setTimeout(() => setIsWaiting(false), PREVIEW_TIMEOUT_MS);
+    const timer = setTimeout(() => setIsWaitOver(true), MAX_PREVIEW_WAIT_MS);
     return () => {
       aborter.abort();
       clearTimeout(timer);
     };
   }, [sessionId, action.action_id, action.hash]);
-  return { previewState, isReady: previewState !== "loading" || !isWaiting };
+  return { previewState, isReady: previewState !== "loading" || isWaitOver };
 }
