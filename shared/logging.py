@@ -36,7 +36,7 @@ def conceal(value: Any) -> Any:
     """The text (or JSON) with this process's secrets replaced."""
     match value:
         case str():
-            for secret in _known:
+            for secret in sorted(_known, key=len, reverse=True):  # one may begin with another
                 value = value.replace(secret, HIDDEN)
             return value
         case dict():
@@ -45,6 +45,11 @@ def conceal(value: Any) -> Any:
             return type(value)(conceal(item) for item in value)
         case _:
             return value
+
+
+def excerpt_of(text: str, length: int) -> str:
+    """At most `length` characters of a text. Secrets are concealed before the cut, which could split one."""
+    return str(conceal(text))[:length]
 
 
 def hide_secrets(_: WrappedLogger, __: str, event: EventDict) -> EventDict:

@@ -20,7 +20,7 @@ from packs.http.addresses import Address, Resolver, literal, system_resolver
 from packs.http.allow_list import SETTING, WRITES, AllowList, Entry, Method, RequestNotAllowed
 from packs.http.body import Content, UnreadableContent, decode_content, read_content
 from parley import Failed, Refused
-from shared.logging import conceal
+from shared.logging import conceal, excerpt_of
 
 MAX_REDIRECTS = 3
 MAX_EXCERPT = 500  # characters of an error response
@@ -67,7 +67,7 @@ class HttpRequest:
         return self.method in WRITES
 
     def __str__(self) -> str:
-        return f"{self.method} {_excerpt_of(str(self.url.copy_with(query=None, fragment=None)), 300)}"
+        return f"{self.method} {excerpt_of(str(self.url.copy_with(query=None, fragment=None)), 300)}"
 
 
 class _Exchange:
@@ -212,9 +212,9 @@ class HttpClient:
             if request.writes and response.is_client_error:
                 exchange.uncertain = False
             excerpt = await self._excerpt(response)
-            answer = f"{status} {_excerpt_of(response.reason_phrase, 100)}"
+            answer = f"{status} {excerpt_of(response.reason_phrase, 100)}"
             raise exchange.failed(f"{request} was answered with {answer}.{excerpt}")
-        content_type = _excerpt_of(response.headers.get("content-type", ""), 200)
+        content_type = excerpt_of(response.headers.get("content-type", ""), 200)
         content, omitted = Content(), ""
         if request.method != "HEAD":
             try:
@@ -237,7 +237,7 @@ class HttpClient:
         try:
             async with asyncio.timeout(self._limits.excerpt_timeout):
                 body = await read_content(response, self._limits.max_bytes)
-            text = _excerpt_of(decode_content(body, "").text, MAX_EXCERPT)
+            text = excerpt_of(decode_content(body, "").text, MAX_EXCERPT)
         except (UnreadableContent, TimeoutError, httpx2.HTTPError):
             return ""
         return f" It says: {' '.join(text.split())}" if text else ""
@@ -275,7 +275,7 @@ def _redirected(request: HttpRequest, response: httpx2.Response, exchange: _Exch
         url = request.url.join(location).copy_with(fragment=None)
     except httpx2.InvalidURL:
         raise exchange.failed(f"{request} was redirected to an invalid URL.") from None
-    target = _excerpt_of(str(url.copy_with(query=None, username=None, password=None)), 300)
+    target = excerpt_of(str(url.copy_with(query=None, username=None, password=None)), 300)
     if repeats:
         if request.writes and (url.scheme, url.netloc) != (request.url.scheme, request.url.netloc):
             raise RequestNotAllowed(
@@ -291,10 +291,5 @@ def _redirected(request: HttpRequest, response: httpx2.Response, exchange: _Exch
     )
 
 
-def _excerpt_of(text: str, length: int) -> str:
-    """The beginning of a text. Secrets are concealed before the cut, which could split one."""
-    return str(conceal(text))[:length]
-
-
 def _words(error: Exception) -> str:
-    return _excerpt_of(str(error) or type(error).__name__, 300).rstrip(".")
+    return excerpt_of(str(error) or type(error).__name__, 300).rstrip(".")

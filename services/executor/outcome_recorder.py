@@ -24,6 +24,7 @@ from shared.domain import wording
 from shared.domain.errors import OutOfTurn
 from shared.domain.state import Action
 from shared.log import MAX_BODY, Unstorable
+from shared.logging import excerpt_of
 from shared.worker import WorkContext
 
 log = structlog.get_logger("executor")
@@ -67,7 +68,9 @@ class OutcomeRecorder:
         """Record the result of an attempt. `started` is a time of the monotonic clock."""
         spec, number = attempt.action.spec, attempt.action.attempt
         if result.unknown and spec.effect != "read":
-            await self._append(c.ReportUncertain(action_id=spec.id, attempt=number, reason=result.error[:MAX_ERROR]))
+            await self._append(
+                c.ReportUncertain(action_id=spec.id, attempt=number, reason=excerpt_of(result.error, MAX_ERROR))
+            )
             return
         stored, whole = spill_if_large(result, attempt.tool.max_bytes if attempt.tool else 0, self._remaining_bytes)
         self._remaining_bytes = max(self._remaining_bytes - len(to_json(stored.value)), 0)
@@ -81,7 +84,7 @@ class OutcomeRecorder:
             seconds=round(time.monotonic() - started, 3),
             size=None if whole is None else len(whole),
             confirmed=stored.confirmed,
-            violation=stored.violation[:MAX_ERROR],
+            violation=excerpt_of(stored.violation, MAX_ERROR),
             handed_over=stored.handed_over,
             files=dict(stored.files),
         )
@@ -114,7 +117,9 @@ class OutcomeRecorder:
 
     async def record_lost(self, action: Action, reason: str) -> None:
         """Record that a large result could not be stored; its outcome keeps the excerpt."""
-        await self._append(c.LoseResult(action_id=action.spec.id, attempt=action.attempt, reason=reason[:MAX_ERROR]))
+        await self._append(
+            c.LoseResult(action_id=action.spec.id, attempt=action.attempt, reason=excerpt_of(reason, MAX_ERROR))
+        )
 
     async def record_uncertain(self, action: Action, reason: str) -> None:
         await self._append(c.ReportUncertain(action_id=action.spec.id, attempt=action.attempt, reason=reason))

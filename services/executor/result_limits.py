@@ -10,7 +10,7 @@ from parley.events.values import Artefact, Effect
 from services.executor.tools import ToolResult
 from shared.domain.memory import text_of
 from shared.domain.session import Session
-from shared.logging import conceal
+from shared.logging import conceal, excerpt_of
 from shared.repair.bounds import is_finite
 
 EXCERPT = 4_000  # characters
@@ -66,7 +66,7 @@ def spill_if_large(
 
     The event carries a result of at most `largest` bytes that fits into the session's `room`, in bytes.
     """
-    result = result._replace(error=result.error[:MAX_ERROR].encode(errors="replace").decode())
+    result = result._replace(error=excerpt_of(result.error, MAX_ERROR).encode(errors="replace").decode())
     try:
         if result.value is None or len(to_json(result.value)) <= min(largest, room):
             return result, None
@@ -79,4 +79,4 @@ def spill_if_large(
 
 def unstorable_error(tool_error: str, problem: Exception) -> str:
     """The error of an outcome whose result cannot be stored: the tool's own error and the reason."""
-    return f"{tool_error} The result cannot be kept: {problem}".strip()[:MAX_ERROR]
+    return excerpt_of(f"{tool_error} The result cannot be kept: {problem}".strip(), MAX_ERROR)

@@ -18,6 +18,7 @@ from services.executor.sources.packs import context_of
 from services.executor.tool_calls import run_within_deadline
 from services.executor.tools import RegisteredTool, ToolInvocation, ToolResult
 from shared.domain.plan_steps import step_of
+from shared.logging import excerpt_of
 from shared.plugins import load_named
 from shared.retry import retry_while_unavailable
 from shared.settings import Settings
@@ -143,4 +144,4 @@ def _broken(name: str, error: BaseException, tools: Sequence[str]) -> _Broken:
         "Put it right, or take it out of PARLEY_STEP_EXECUTORS, and start the executor again."
     )
     log.error("step_executor_not_loaded", why=why)
-    return _Broken(tools, why[:2_000])
+    return _Broken(tools, excerpt_of(why, 2_000))

@@ -25,6 +25,7 @@ from services.executor.sources.nodes import ORIGIN
 from services.executor.tool_search import rank
 from services.executor.tools import Registry
 from shared.domain.session import Session
+from shared.logging import conceal
 from shared.store import SessionLoader
 
 log = structlog.get_logger("executor")
@@ -84,7 +85,7 @@ class ToolRequests:
         if tool.preview is None:
             return Preview(known=False)
         session = (await self._store.load(ask.session_id)).session
-        return await tool.preview(session, ask.arguments)
+        return _without_secrets(await tool.preview(session, ask.arguments))
 
     async def previews(self, _: str, data: bytes) -> bytes:
         """Answer TOOLS_PREVIEWS. The previews run in parallel, each with its own timeout."""
@@ -107,7 +108,7 @@ class ToolRequests:
             return None
         try:
             async with asyncio.timeout(PREVIEW_TIMEOUT):
-                return await tool.preview(session, call.arguments)
+                return _without_secrets(await tool.preview(session, call.arguments))
         except Exception:  # a pack's own code, or its server's
             log.exception("preview_failed", tool=call.tool)
             return None
@@ -118,7 +119,7 @@ class ToolRequests:
             violations = self._violations(CheckCalls.model_validate_json(data))
         except ValidationError as error:
             violations = (f"These are no calls: {error.errors()[0]['msg']}",)
-        return Violations(violations=violations).model_dump_json().encode()
+        return Violations(violations=conceal(violations)).model_dump_json().encode()
 
     def _violations(self, ask: CheckCalls) -> tuple[str, ...]:
         """The violations of calls in this order. A forbidden call is not made, so later checks do not count it."""
@@ -133,3 +134,7 @@ class ToolRequests:
             else:
                 past.append(PastCall(tool=call.tool, arguments=call.arguments, status="planned"))
         return tuple(violations)
+
+
+def _without_secrets(preview: Preview) -> Preview:
+    return Preview.model_validate(conceal(preview.model_dump()))

@@ -12,6 +12,7 @@ from parley.tool import DEFAULT_TIMEOUT
 from parley.tool import MAX_RESULT as MAX_RESULT
 from shared.domain.session import Session
 from shared.domain.state import Action
+from shared.logging import conceal
 from shared.plan_checks.argument_values import value_problems
 from shared.worker import WorkContext
 
@@ -132,7 +133,7 @@ class Registry:
         return self.all().get(name)
 
     def troubles(self) -> tuple[str, ...]:
-        return tuple(trouble for source in self._sources for trouble in source.troubles())
+        return tuple(conceal(trouble) for source in self._sources for trouble in source.troubles())
 
 
 class StaticSource:

@@ -9,6 +9,7 @@ import structlog
 
 from shared.llm.instrumentation import provider
 from shared.llm.types import IMPORT_LOCK
+from shared.logging import excerpt_of
 from shared.settings import Settings
 from shared.telemetry import names, tracing
 
@@ -45,7 +46,7 @@ class Embeddings:
                 return await self._request(texts)
         except Exception as error:
             self._is_available = getattr(error, "status_code", None) not in UNSUPPORTED
-            log.warning("no_embeddings", error=repr(error)[:500], again=self._is_available)
+            log.warning("no_embeddings", error=excerpt_of(repr(error), 500), again=self._is_available)
             return None
 
     async def aclose(self) -> None:

@@ -11,6 +11,7 @@ from shared.llm.completion import ErrorAnswer
 from shared.llm.error_bodies import read_error
 from shared.llm.errors import ModelError, ModelFailed, ModelMisconfigured, ModelUnreachable
 from shared.llm.schema import Capabilities
+from shared.logging import conceal
 from shared.message_limits import MessageTooLong
 
 SETTINGS = "MODEL_MAX_MESSAGE_BYTES and MODEL_MAX_RESPONSE_BYTES"
@@ -178,6 +179,6 @@ class _Answer(NamedTuple):
 
 
 def shorten(text: str, limit: int = 300) -> str:
-    """One line of at most `limit` characters."""
-    line = " ".join(text.split())
+    """One line of at most `limit` characters, without secrets."""
+    line = str(conceal(" ".join(text.split())))
     return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -6,6 +6,8 @@ from typing import Any
 
 import structlog
 
+from shared.logging import excerpt_of
+
 log = structlog.get_logger("worker")
 
 
@@ -30,5 +32,5 @@ async def finish_before_cancel[Result](work: Coroutine[Any, Any, Result], *, gra
         return task.result()
     error = None if task.cancelled() else task.exception()
     if error:
-        log.info("ended_while_cancelled", error=repr(error)[:500])
+        log.info("ended_while_cancelled", error=excerpt_of(repr(error), 500))
     raise asyncio.CancelledError from error

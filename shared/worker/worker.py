@@ -34,6 +34,7 @@ from shared.log import (
     catch_up,
     follows,
 )
+from shared.logging import excerpt_of
 from shared.store import StoreRefused, load_when_available
 from shared.telemetry import metrics
 from shared.worker.context import BudgetExceeded, WorkContext, WorkerDeps
@@ -295,4 +296,4 @@ def _stopped_at(data: bytes) -> int:
 
 def _error_text(error: Exception) -> str:
     text: Any = str(error) or repr(error)
-    return f"{type(error).__name__}: {text}"[:2000]
+    return excerpt_of(f"{type(error).__name__}: {text}", 2_000)

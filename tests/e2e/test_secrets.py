@@ -31,6 +31,7 @@ from tests.support.serving import serving
 from tests.support.timeouts import WAIT_TIMEOUT
 
 pytestmark = pytest.mark.long
+WAYS = 6  # of quoting a key
 PRINTS_SECRET = "import os, sys; print('starting with', os.environ['SHOP_TOKEN'], file=sys.stderr); sys.exit(1)"
 
 
@@ -63,13 +64,13 @@ SENT = {
 
 
 def _echo() -> Starlette:
-    """A model endpoint and MCP server that quotes the key in each answer, in one of six ways in turn."""
+    """A model endpoint that quotes the key in each answer, in another way in turn, and an MCP server for each way."""
     turns = iter(range(10_000))
 
     async def answer(request: Request) -> Response:
         key = request.headers.get("authorization", "")
         error = {"error": {"message": f"{'x' * 250} refused: {key} is wrong", "type": "e", "code": key}}
-        match next(turns) % 6:
+        match request.path_params["way"] if "way" in request.path_params else next(turns) % WAYS:
             case 0:
                 return JSONResponse(error, 401)
             case 1:
@@ -83,7 +84,10 @@ def _echo() -> Starlette:
             case _:
                 return Response(f"not json {key}", 200, media_type="text/event-stream")
 
-    return Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "POST", "DELETE"])])
+    methods = ["GET", "POST", "DELETE"]
+    return Starlette(
+        routes=[Route("/mcp/{way:int}", answer, methods=methods), Route("/v1/{path:path}", answer, methods=methods)]
+    )
 
 
 def _mcp(folder: Path, url: str) -> Path:
@@ -94,9 +98,10 @@ def _mcp(folder: Path, url: str) -> Path:
             "args": ["-c", PRINTS_SECRET],
             "env": {"SHOP_TOKEN": marked_secret("mcpenv")},
         },
-        "echo": {"url": f"{url}/mcp", "headers": {"Authorization": f"Bearer {marked_secret('mcpheader')}"}},
-        "given": {"url": f"{url}/mcp", "headers": {"X-Shop-Password": "${SHOP_PASSWORD}"}},
+        "given": {"url": f"{url}/mcp/0", "headers": {"Authorization": "Bearer ${SHOP_PASSWORD}"}},
     }
+    headers = {"Authorization": f"Bearer {marked_secret('mcpheader')}"}
+    servers |= {f"echo{way}": {"url": f"{url}/mcp/{way}", "headers": headers} for way in range(WAYS)}
     path = folder / "mcp.json"
     path.write_text(json.dumps({"mcpServers": servers}))
     return path
@@ -126,6 +131,18 @@ def _secrets(running: RunningParley) -> dict[str, str]:
         parts = urlsplit(url)
         secrets[f"NATS of {name}"] = parts.password or parts.username or ""
     return {name: value for name, value in secrets.items() if len(value) >= 8}
+
+
+async def _troubles_of_servers(running: RunningParley) -> str:
+    """The list of tools, once each MCP server has failed."""
+    async with (
+        asyncio.timeout(WAIT_TIMEOUT),
+        http_client(base_url=running.url, headers={"authorization": f"Bearer {ALICE_KEY}"}) as http,
+    ):
+        while "is being started" in (listed := await http.get("/api/tools")).text or "echo" not in listed.text:  # noqa: ASYNC110  an endpoint is polled
+            await asyncio.sleep(0.1)
+    assert listed.text.count("is unavailable") == WAYS + 2
+    return listed.text
 
 
 async def _provoke(running: RunningParley) -> list[str]:
@@ -215,7 +232,7 @@ def _stored(home: Path) -> Iterator[tuple[str, bytes]]:
 async def test_no_secret_appears_in_logs_files_or_answers(tmp_path: Path) -> None:
     async with _stack(tmp_path) as running:
         secrets = _secrets(running)
-        texts = await _provoke(running)
+        texts = [await _troubles_of_servers(running), *await _provoke(running)]
         texts += await _run_failing_sessions(running)
         for name in ("nats", "plan_store"):
             running.kill9(name)

@@ -18,6 +18,8 @@ from mcp.types import (
 from services.executor.mcp import BadConfig, McpServerConfig, read_config
 from services.executor.mcp.results import refused_outcome
 from services.executor.mcp.specs import MAX_DESCRIPTION, MAX_TOOLS, MAX_TOTAL, build_offer
+from shared import logging
+from shared.logging import conceal
 
 SHOP = McpServerConfig(name="shop", command="shop")
 
@@ -50,6 +52,20 @@ def test_a_common_mcp_json_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert result[1].headers == {"X-Key": "Bearer s3cret"}
     assert (result[1].effect, result[1].policy, result[1].timeout) == ("write", None, 60)
     assert "s3cret" not in repr(result)
+
+
+def test_values_that_are_named_as_secrets_are_concealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging, "_known", set())
+    servers = {
+        "web": {
+            "url": "https://shop.example/mcp?shop=books-shop&api_key=key%20in-the-url",
+            "headers": {"Authorization": "Bearer in-the-header", "X-Shop": "not-secret"},
+        },
+        "child": {"command": "npx", "env": {"SHOP_TOKEN": "in-the-variable"}},
+    }
+    read_config(write_config(tmp_path, servers))
+    said = "key in-the-url, key%20in-the-url, in-the-header, in-the-variable, books-shop, not-secret"
+    assert conceal(said) == "***, ***, ***, ***, books-shop, not-secret"
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,12 @@ import asyncio
 
 import pytest
 
-from tests.support.mcp_odd_client import GOOD, NOTICE, blocks, call, connected, text
+from shared import logging
+from shared.logging import keep_secret
+from tests.support.mcp_odd_client import GOOD, NOTICE, TRANSPORTS, blocks, call, connected, text
 from tests.support.timeouts import WAIT_TIMEOUT
+
+SECRET = "a-server-quotes-this"
 
 
 @pytest.mark.parametrize(
@@ -39,6 +43,22 @@ async def test_a_refusal_over_http_is_told_in_its_own_words(status: str, body: s
         outcome = await servers.call("s.good", {})
         assert (outcome.ok, outcome.unknown) == (False, True)
         assert words in outcome.error
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_secret_that_a_server_quotes_is_concealed(monkeypatch: pytest.MonkeyPatch, transport: str) -> None:
+    monkeypatch.setattr(logging, "_known", set())
+    keep_secret([SECRET])
+    said = f"your key is {SECRET}"
+    schema = {"type": "object", "properties": {"a": {"type": "string", "default": SECRET}}}
+    odd = {"name": said, "inputSchema": {"type": "string"}}
+    tools = [{"name": "good", "description": said, "inputSchema": schema}, odd]
+    failure = {"isError": True, "content": [{"type": "text", "text": said}]}
+    async with connected({"pages": [{"tools": tools}], "result": failure}, transport) as servers:
+        outcome = await servers.call("s.good", {})
+        told = f"{servers.specs()} {servers.troubles()} {outcome.error}"
+    assert SECRET not in told
+    assert told.count("***") == 4
 
 
 async def test_a_server_that_ends_at_any_first_message_but_initialize_is_used() -> None:

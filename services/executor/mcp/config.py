@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Literal, Self
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 from pydantic_core import ErrorDetails
@@ -109,9 +110,9 @@ def _server(path: Path, name: str, raw: JsonValue) -> McpServerConfig:
         server = McpServerConfig.model_validate_json(json.dumps(expanded | {"name": name}))
     except ValidationError as error:
         raise BadConfig("\n".join(_problem(where, server) for server in error.errors())) from None
-    for key, value in {**server.env, **server.headers}.items():
+    for key, value in (*server.env.items(), *server.headers.items(), *parse_qsl(urlsplit(server.url).query)):
         if SECRET_NAME.search(key):
-            keep_secret((value, *value.split()))  # also each word, for "Bearer …"
+            keep_secret((value, quote(value), *value.split()))  # also each word, for "Bearer …"
     return server
 
 

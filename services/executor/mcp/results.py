@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
 from services.executor.mcp.json_text import REPLACEMENT, camel_or_snake
+from shared.logging import excerpt_of
 
 MAX_RESULT = 8 * 1024 * 1024  # bytes of JSON
 MAX_ERROR = 2_000  # characters
@@ -47,7 +48,7 @@ def outcome_of(result: Mapping[str, JsonValue]) -> McpOutcome:
     if not _has_failed(result):
         return McpOutcome(True, value)
     words = "\n".join(_texts(value)) or "The tool failed without saying why."
-    return McpOutcome(False, value, clean(words)[:MAX_ERROR])
+    return McpOutcome(False, value, quoted(words))
 
 
 def _has_failed(result: Mapping[str, JsonValue]) -> bool:
@@ -63,7 +64,7 @@ def refused_outcome(server: str, error: MCPError) -> McpOutcome:
     session_is_lost = _LOST_SESSION.search(error.message) is not None or (
         error.code == INVALID_REQUEST and "session" in error.message.lower()
     )
-    words = clean(error.message)[:MAX_ERROR] or "no reason given"
+    words = quoted(error.message) or "no reason given"
     if error.code in _REFUSED or session_is_lost:
         return McpOutcome(False, error=f"The MCP server “{server}” did not take the call: {words}")
     return lost_outcome(server, words)
@@ -71,14 +72,14 @@ def refused_outcome(server: str, error: MCPError) -> McpOutcome:
 
 def lost_outcome(server: str, reason: str) -> McpOutcome:
     """The outcome of a call that was sent and got no valid answer."""
-    words = clean(reason)[:MAX_ERROR]
+    words = quoted(reason)
     message = f"The MCP server “{server}” gave no answer ({words}); whether the call took effect is not known."
     return McpOutcome(False, error=message, unknown=True)
 
 
-def clean(text: str) -> str:
-    """The text without invisible characters, which could hide words from a reader."""
-    return "".join(c for c in text if c.isprintable() or c in "\n\t")
+def quoted(text: str, length: int = MAX_ERROR) -> str:
+    """The beginning of a server's words, without secrets, and without invisible characters, which could hide words."""
+    return excerpt_of("".join(c for c in text if c.isprintable() or c in "\n\t"), length)
 
 
 def _value(result: Mapping[str, JsonValue]) -> JsonValue:
@@ -204,4 +205,4 @@ def _truncated(value: JsonValue) -> JsonValue:
     if len(body) <= MAX_RESULT:
         stored: JsonValue = from_json(body)
         return stored
-    return {"type": "cut", "bytes": len(body), "beginning": body[:MAX_ERROR].decode(errors="ignore")}
+    return {"type": "cut", "bytes": len(body), "beginning": excerpt_of(body.decode(errors="ignore"), MAX_ERROR)}

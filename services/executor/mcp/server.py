@@ -20,9 +20,10 @@ from pydantic_core import to_json
 
 from services.executor.mcp.config import McpServerConfig
 from services.executor.mcp.raw_results import raw_result
-from services.executor.mcp.results import McpOutcome, clean, lost_outcome, outcome_of, refused_outcome
+from services.executor.mcp.results import McpOutcome, lost_outcome, outcome_of, quoted, refused_outcome
 from services.executor.mcp.specs import MAX_TOOLS, Offer, build_offer
 from services.executor.mcp.transport import open_transport
+from shared.logging import conceal, excerpt_of
 
 START_TIMEOUT = 60.0  # seconds for each reply during start: some servers are downloaded first
 FIRST_DELAY, LONGEST_DELAY = 0.5, 60.0  # seconds before a restart
@@ -161,7 +162,7 @@ class Server:
             self._list_changed.set()
         elif isinstance(message, Exception) and not self._noise_logged:
             self._noise_logged = True
-            log.warning("mcp_server_invalid_output", server=self.config.name, line=str(message)[:300])
+            log.warning("mcp_server_invalid_output", server=self.config.name, line=excerpt_of(str(message), 300))
 
     async def _list(self, client: Client) -> None:
         """Read the list of tools. A page that cannot be read ends it, unless it is the first one."""
@@ -175,7 +176,7 @@ class Server:
                     raise
                 trouble = f"Its list of tools breaks off after {len(tools)} ({_in_words(error)})."
                 break
-            listed = raw_result(page.meta).get("tools")
+            listed = conceal(raw_result(page.meta).get("tools"))
             if not isinstance(listed, list):
                 trouble = "It answers the request for its tools without a list."
                 break
@@ -201,5 +202,5 @@ def _in_words(error: BaseException) -> str:
         error = error.exceptions[0]
     if isinstance(error, SubscriptionLost) or (isinstance(error, MCPError) and error.code == CONNECTION_CLOSED):
         return ENDED
-    first = next(iter(clean(str(error)).splitlines()), "")
+    first = next(iter(quoted(str(error)).splitlines()), "")
     return f"{type(error).__name__}: {first}"[:300] if first else type(error).__name__

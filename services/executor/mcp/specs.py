@@ -17,7 +17,7 @@ from parley.events.values import Effect
 from parley.protocol.tools import ToolSpec
 from services.executor.mcp.config import McpServerConfig, ToolOverride
 from services.executor.mcp.json_text import camel_or_snake
-from services.executor.mcp.results import clean
+from services.executor.mcp.results import quoted
 from shared.plan_checks.argument_kinds import without_weaker_kinds
 from shared.repair.bounds import is_bounded
 from shared.repair.schema import MAX_DEPTH, MAX_NODES, as_schema, schema_problem, without_blanks
@@ -76,7 +76,7 @@ def build_offer(
             troubles.append(f"It offers more than {MAX_TOOLS} tools; the others are left out.")
             break
         tool = _listed(raw)
-        label = clean(tool.name)[:60] if tool.name.strip() else f"number {number + 1}"
+        label = quoted(tool.name, 60) if tool.name.strip() else f"number {number + 1}"
         known = all_pinned.get(tool.name)
         fault = _fault(raw, tool)
         if tool.name in server_names.values():
@@ -160,7 +160,7 @@ def _fault(raw: JsonValue, tool: ListedTool) -> str:
     if fault := _schema_fault(tool.input_schema):
         return fault
     invalid = find_invalid_x_mcp_header(tool.input_schema)
-    return f"its x-mcp-header is invalid ({clean(invalid)[:200]})" if invalid else ""
+    return f"its x-mcp-header is invalid ({quoted(invalid, 200)})" if invalid else ""
 
 
 def _schema_fault(schema: JsonValue) -> str:
@@ -174,7 +174,7 @@ def _spec(server: McpServerConfig, name: str, tool: ListedTool) -> ToolSpec:
     rule = server.tools.get(tool.name, ToolOverride())
     return ToolSpec(
         name=name,
-        description=clean(tool.description)[:MAX_DESCRIPTION],
+        description=quoted(tool.description, MAX_DESCRIPTION),
         parameters=cast("dict[str, JsonValue]", without_weaker_kinds(tool.input_schema)),
         returns=tool.output_schema if isinstance(tool.output_schema, dict) else None,
         effect=rule.effect or _declared_effect(tool.hints) or server.effect,

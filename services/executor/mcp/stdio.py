@@ -19,7 +19,7 @@ from pydantic import JsonValue, ValidationError
 
 from services.executor.mcp.config import McpServerConfig
 from services.executor.mcp.json_text import json_objects, mended
-from services.executor.mcp.results import clean
+from services.executor.mcp.results import quoted
 from shared.message_limits import MessageMeter, MessageTooLong
 
 GRACE_PERIOD = 2.0  # seconds to exit once stdin is closed, and again after SIGTERM
@@ -115,7 +115,7 @@ async def _lines(stdout: ByteReceiveStream, meter: MessageMeter) -> AsyncIterato
             if noise > MAX_NOISE:
                 raise ProtocolViolation(f"more than {MAX_NOISE:,} lines that are no messages")
             if noise == 1:
-                yield ValueError(mended(text[:MAX_QUOTE]).decode())
+                yield ValueError(quoted(mended(text).decode(), MAX_QUOTE))
             for message in messages:
                 yield message
         parts.append(rest)
@@ -150,7 +150,7 @@ def as_message(value: dict[str, JsonValue]) -> SessionMessage | None:
             code = number if type(number := refusal.get("code")) is int else INTERNAL_ERROR
             words = refusal.get("message") or refusal
         text = words if isinstance(words, str) else json.dumps(words, ensure_ascii=False)
-        data = ErrorData(code=code, message=clean(text)[:MAX_QUOTE])
+        data = ErrorData(code=code, message=quoted(text, MAX_QUOTE))
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=cast("int | str", identity), error=data))
 
 

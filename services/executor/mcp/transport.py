@@ -21,11 +21,11 @@ from pydantic import ValidationError
 from services.executor.mcp.config import McpServerConfig
 from services.executor.mcp.json_text import json_objects, mended
 from services.executor.mcp.raw_results import SendingStream, SentMethods
-from services.executor.mcp.results import clean
+from services.executor.mcp.results import quoted
 from services.executor.mcp.stdio import as_message, open_child
 from shared.message_limits import CONNECTIONS, limit_responses
 
-LINE, LINES, WINDOW = 500, 50, 10.0  # of stderr: bytes per line, and lines per seconds
+LINE, LINES, WINDOW = 500, 50, 10.0  # of stderr: characters per line, and lines per seconds
 HTTP_TIMEOUT = 30.0  # seconds to connect and to send; how long an answer may take is the call's own matter
 
 # The library logs protocol violations with tracebacks; Parley reports them as failed calls.
@@ -110,7 +110,7 @@ class _OneMessage(httpx2.AsyncByteStream):
             return found[-1].message.model_dump_json(by_alias=True, exclude_unset=True).encode()
         if not self._refusal:
             return b""
-        words = f"{self._refusal}: {clean(text[:300]).strip()}".removesuffix(": ")
+        words = f"{self._refusal}: {quoted(text, 300).strip()}".removesuffix(": ")
         error = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=INTERNAL_ERROR, message=words))
         return error.model_dump_json().encode()
 
@@ -179,16 +179,17 @@ class StderrLogger(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         *lines, rest = (self._rest + data).split(b"\n")
-        self._rest = rest[:LINE]
+        self._rest = rest[: 4 * LINE]  # more than is logged, so that no secret is split
         for line in lines:
-            self._log(line[:LINE].decode(errors="replace").rstrip())
+            self._log(line)
 
     def connection_lost(self, _: Exception | None) -> None:
         if self._rest:
-            self._log(self._rest.decode(errors="replace"))
+            self._log(self._rest)
         self._log_dropped()
 
-    def _log(self, line: str) -> None:
+    def _log(self, data: bytes) -> None:
+        line = quoted(data.decode(errors="replace"), LINE).rstrip()
         if time.monotonic() - self._window_began > WINDOW:
             self._log_dropped()
             self._window_began, self._written = time.monotonic(), 0

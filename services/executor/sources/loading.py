@@ -12,6 +12,7 @@ import structlog
 import packs
 from parley import Pack, ToolUnavailable
 from services.executor.sources.opening import open_plugins
+from shared.logging import excerpt_of
 from shared.plugins import Plugin, file_plugin, installed_plugins, instances, package_plugins
 from shared.settings import Settings
 
@@ -48,7 +49,7 @@ class LoadedPacks:
                 self.packs[name] = packs[name]
             else:
                 self.packs.pop(name, None)
-                why = self._unopened[name] = f"The pack {name} cannot be opened: {_in_words(error)}"[:2_000]
+                why = self._unopened[name] = excerpt_of(f"The pack {name} cannot be opened: {_in_words(error)}", 2_000)
                 if why == before:
                     return  # tried again
                 log.error("pack_not_loaded", why=why)
@@ -77,7 +78,7 @@ class LoadedPacks:
 
     def _report(self, text: str) -> None:
         log.error("pack_not_loaded", why=text)
-        self._reports.append(text[:2_000])
+        self._reports.append(excerpt_of(text, 2_000))
 
 
 def _in_words(error: BaseException) -> str:
