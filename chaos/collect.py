@@ -115,10 +115,10 @@ def read_served(path: Path) -> list[ServedRequest]:
         with suppress(ValueError):  # the model was killed while writing
             record = json.loads(line)
             records[record["id"]] = record
-    return [_served_request(record) for record in records.values()]
+    return [served_request(record) for record in records.values()]
 
 
-def _served_request(record: Mapping[str, Any]) -> ServedRequest:
+def served_request(record: Mapping[str, Any]) -> ServedRequest:
     tokens = (record["prompt_tokens"], record["completion_tokens"]) if record["completion_tokens"] is not None else None
     return ServedRequest(record["role"], record["outcome"], tokens)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from chaos.process import ProcessExit
 from parley.events.values import ModelCall, Service
 
-REFUSED = frozenset({"429", "500", "refuse_schema", "refuse_format"})  # answered with an error status, without tokens
+REFUSED = frozenset({"429", "500", "html", "error200", "refuse_schema", "refuse_format"})  # answered without a reply
 RUNNING = "running"
 EXIT_DETECTION_DELAY = timedelta(seconds=1)  # until the suite notices the end of a process
 

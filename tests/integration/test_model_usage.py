@@ -5,6 +5,9 @@ import asyncio
 import pytest
 from pydantic import BaseModel
 
+from chaos.collect import served_request
+from chaos.model_usage import RUNNING, usage_balances
+from chaos.schedule import MODEL_FAULTS
 from parley.events import Due, SessionEvent
 from parley.events.values import SessionSettings
 from services.planner.conversation import draft_plan
@@ -125,6 +128,22 @@ async def test_a_clients_second_attempt_starts_after_the_first_is_recorded() -> 
         recorded, drafted = (await planner.events())[1:]
     assert [call.outcome for call in (*recorded.usage, *drafted.usage)] == ["invalid", "ok"]
     assert (recorded.type, drafted.type) == ("usage.recorded", "plan.drafted")
+
+
+@pytest.mark.parametrize("fault", MODEL_FAULTS)
+async def test_every_call_that_a_model_served_is_recorded(fault: str) -> None:
+    """As the chaos suite compares them."""
+    settings = Settings(model_silence_timeout=0.5, model_max_attempts=2, model_outage_timeout=0)
+    async with rehearsal_server(settings) as server:
+        await server.fault(times=1, **({"token_delay": 0.2} if fault == "slow" else {"fault": fault}))
+        planner = Planner()
+        deps = WorkerDeps("planner", planner.store, planner.log, server.model, Drafts(None), server.settings)
+        await Worker(deps, draft_plan).on_delivery(await planner.does(c.Say(text="Help me create a simple calculator")))
+        served = await server.wait_for_calls(lambda calls: all(call["outcome"] != RUNNING for call in calls))
+    recorded = [call for event in await planner.events() for call in event.usage]
+    (balance,) = usage_balances([served_request(call) for call in served], recorded, [], [], grace=5)
+    assert len(recorded) == len(served) == (1 if fault == "slow" else 2)
+    assert (balance.lost, balance.overcounted) == (0, 0)
 
 
 # --- work without a result
