@@ -79,7 +79,8 @@ def lost_outcome(server: str, reason: str) -> McpOutcome:
 
 def quoted(text: str, length: int = MAX_ERROR) -> str:
     """The beginning of a server's words, without secrets, and without invisible characters, which could hide words."""
-    return excerpt_of("".join(c for c in text if c.isprintable() or c in "\n\t"), length)
+    start = excerpt_of(text, 100 * length)  # a message may have 32 MB
+    return excerpt_of("".join(c for c in start if c.isprintable() or c in "\n\t"), length)
 
 
 def _value(result: Mapping[str, JsonValue]) -> JsonValue:
