@@ -34,7 +34,7 @@ async def list_dead(database: ProjectionDatabase, ask: api.ListDead) -> api.Dead
 
 
 async def dismiss(database: ProjectionDatabase, ask: api.DismissDead) -> api.DismissedDead:
-    """Dismiss all entries of a message. Raises StoreError (unknown) if none is listed."""
+    """Dismiss all entries of a message. Idempotent. Raises StoreError (unknown) if there are none."""
     p, d = t.parked_messages.c, t.dead_letters.c
     letters = _dead_letters_query().where(
         PUT_AWAY.stream.is_(None), d.stream == ask.stream, d.stream_seq == ask.stream_seq
@@ -45,6 +45,9 @@ async def dismiss(database: ProjectionDatabase, ask: api.DismissDead) -> api.Dis
         if ask.stream == SESSIONS and (await tx.execute(parked)).first():
             consumers.append(PARKED)
         if not consumers:
+            dismissed = select(func.count()).where(PUT_AWAY.stream == ask.stream, PUT_AWAY.stream_seq == ask.stream_seq)
+            if entries := await tx.scalar(dismissed):
+                return api.DismissedDead(stream=ask.stream, stream_seq=ask.stream_seq, entries=entries)
             raise api.StoreError("unknown", f"Nothing is listed of {ask.stream}#{ask.stream_seq}.")
         row = {"stream": ask.stream, "stream_seq": ask.stream_seq, "by": ask.user, "at": datetime.now(UTC)}
         await upsert(tx, t.put_away, [row | {"consumer": consumer} for consumer in consumers])

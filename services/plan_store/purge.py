@@ -13,13 +13,13 @@ from shared.store_api import Purged, PurgeSession, StoreError
 
 
 async def purge(log: StoreLog, database: ProjectionDatabase, projector: Projector, ask: PurgeSession) -> Purged:
-    """Delete all of a session. Raises StoreError (unknown, purged, forbidden, busy), Unavailable.
+    """Delete all of a session. Idempotent. Raises StoreError (unknown, forbidden, busy), Unavailable.
 
     The tombstone is written first, so that an interrupted purge is completed later (`complete_purge`).
     """
     async with database.begin() as tx:
         tombstone = (await tx.execute(select(t.tombstones).where(t.tombstones.c.session_id == ask.session_id))).first()
-    if tombstone is None or tombstone.log_purged:
+    if tombstone is None:
         await _tombstone(database, projector, ask)
     elif tombstone.owner != ask.user and not ask.force:
         raise StoreError("forbidden", "Only its owner can purge a session.")

@@ -47,8 +47,8 @@ class TemplateStore:
                 raise _not_found()
             if before is None and full:
                 raise api.StoreError("full", f"You have {MAX_TEMPLATES} templates: delete some first.")
-            if before is not None and not ask.expected and before.template == ask.template:
-                raise _Unchanged
+            if before is not None and before.template == ask.template and ask.expected in (0, before.version - 1):
+                raise _Unchanged  # the request came again
             _require_version(ask.expected, before.version if before else 0)
             carried_over = (
                 {"schedule": before.schedule, "seed": before.seed} if before else {"seed": secrets.token_hex(16)}
@@ -70,13 +70,15 @@ class TemplateStore:
         def decide(before: TemplateSaved | None, version: int) -> TemplateEvent:
             if before is None:
                 raise _not_found()
+            if before.schedule == ask.schedule and ask.expected == before.version - 1:
+                raise _Unchanged  # the request came again
             _require_version(ask.expected, before.version)
             return before.model_copy(update={**self._event_fields(ask, version), "schedule": ask.schedule})
 
         return await self._append(ask, decide)
 
     async def delete(self, ask: api.DeleteTemplate) -> api.TemplateDeletedReply:
-        """Delete all versions of a template. Its sessions stay; its schedule ends."""
+        """Delete all versions of a template. Its sessions stay; its schedule ends. Idempotent."""
 
         def decide(before: TemplateSaved | None, version: int) -> TemplateEvent:
             if before is None:
@@ -84,7 +86,10 @@ class TemplateStore:
             _require_version(ask.expected or before.version, before.version)
             return TemplateDeleted(**self._event_fields(ask, version))
 
-        await self._append(ask, decide)
+        await self.catch_up()
+        row = await self._row(ask.template_id)
+        if row is None or row["owner"] != ask.user or row["body"] is not None:
+            await self._append(ask, decide)
         return api.TemplateDeletedReply(template_id=ask.template_id)
 
     async def get(self, ask: api.TemplateRequest) -> api.TemplateRecord:

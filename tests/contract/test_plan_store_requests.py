@@ -299,7 +299,8 @@ async def test_a_purged_session_cannot_be_loaded_or_begun_again(
     assert await session_ids(log) == [other.id]
     for verb in (api.SESSION_LOAD, api.SESSION_GET, api.JOURNAL_READ):
         assert await refused(client, verb, session_id=story.id) == "purged"
-    assert await refused(client, api.SESSION_PURGE, **purge) == "purged"
+    assert (await client.ask(api.SESSION_PURGE, **purge)).session_id == story.id, "as when an answer was late"
+    assert await refused(client, api.SESSION_PURGE, **purge | {"user": "bob"}) == "forbidden"
 
     await Conversation(log, story.id).commit(c.Say(text="Again under the same id"))
     await projector.project_up_to(story.id, log.last(story.id))

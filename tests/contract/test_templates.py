@@ -21,6 +21,7 @@ from shared.testing import InMemoryLog, InMemoryTemplateLog
 from tests.contract.test_plan_store_requests import Client, refused
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
+EVERY_MORNING = Schedule(daily=time(7))
 
 
 def template(name: str = "Mine") -> Template:
@@ -119,11 +120,25 @@ async def test_changing_an_older_version_is_refused(client: Client) -> None:
         fields = {"user": "ann", "template_id": "a", "template": template("Third"), "expected": expected}
         assert await refused(client, api.TEMPLATE_SAVE, **fields) == "stale"
     assert await refused(client, api.TEMPLATE_DELETE, user="ann", template_id="a", expected=1) == "stale"
-    assert await refused(client, api.TEMPLATE_SCHEDULE, user="ann", template_id="a", expected=1) == "stale"
+    scheduled = {"expected": 1, "schedule": EVERY_MORNING}
+    assert await refused(client, api.TEMPLATE_SCHEDULE, user="ann", template_id="a", **scheduled) == "stale"
     assert (
         await refused(client, api.TEMPLATE_SAVE, user="ann", template_id="c", template=template(), expected=1)
         == "unknown"
     )
+
+
+async def test_a_change_that_comes_again_is_answered_as_before(client: Client) -> None:
+    """Whoever gets no answer in time asks again, after the first request may have been carried out."""
+    await save(client)
+    changed = await save(client, expected=1, template=template("Other"))
+    assert await save(client, expected=1, template=template("Other")) == changed
+    address = {"user": "ann", "template_id": "a"}
+    scheduled = await client.ask(api.TEMPLATE_SCHEDULE, **address, expected=2, schedule=EVERY_MORNING)
+    assert await client.ask(api.TEMPLATE_SCHEDULE, **address, expected=2, schedule=EVERY_MORNING) == scheduled
+    deleted = await client.ask(api.TEMPLATE_DELETE, **address, expected=3)
+    assert await client.ask(api.TEMPLATE_DELETE, **address, expected=3) == deleted
+    assert await refused(client, api.TEMPLATE_DELETE, user="eve", template_id="a") == "unknown"
 
 
 async def test_other_users_cannot_see_a_template(client: Client) -> None:

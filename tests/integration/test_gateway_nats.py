@@ -288,7 +288,9 @@ async def test_dead_letters_are_dismissed_over_rest(addresses: tuple[str, str], 
         dismissed = await http.delete(url)
         assert (dismissed.status_code, dismissed.json()) == (200, {"stream": "SESSIONS", "stream_seq": 1, "entries": 1})
         repeated = await http.delete(url)
-        assert (repeated.status_code, repeated.json()["message"]) == (404, "Nothing is listed of SESSIONS#1.")
+        assert (repeated.status_code, repeated.json()) == (200, dismissed.json())
+        unknown = await http.delete("/dead/SESSIONS/2")
+        assert (unknown.status_code, unknown.json()["message"]) == (404, "Nothing is listed of SESSIONS#2.")
         assert (await http.get("/dead")).json()["parked_total"] == 0
         [entry] = (await http.get("/dead", params={"dismissed": True})).json()["parked"]
         assert (entry["session_id"], entry["dismissed_by"]) == ("zzz", "local")
