@@ -165,18 +165,25 @@ async def test_the_sdk_gives_a_socket_url_with_a_ticket() -> None:
 
 
 async def test_a_ticket_is_accepted_once_across_gateways(settings: Settings, nats: NatsServer) -> None:
-    """Twenty concurrent handshakes at two gateways share each of five tickets: one succeeds, and none later."""
+    """Twenty concurrent handshakes at two gateways share each of five tickets: one succeeds, and none later.
+
+    Where the broker has not answered one of them in time, none may have succeeded: that ticket does not count.
+    """
     shared_settings = gateway_settings(**KEYS, nats_url=nats.url)
     buses = [Bus(shared_settings, "gateway"), Bus(shared_settings, "gateway")]
     first, second = (build(shared_settings, bus, PlanStoreClient(bus), DeferredLog(bus)) for bus in buses)
     async with serving(first) as first_address, serving(second) as second_address:
         for bus in buses:
             await bus.connect()
-        for _ in range(5):
+        answered = 0
+        while answered < 5:
             path = f"/ws?ticket={await issue_ticket(first_address)}"
             results = await asyncio.gather(
                 *(user_of(address, path) for address in (first_address, second_address) * 10)
             )
-            assert results.count("alice") == 1
-            assert sum("has been used" in result for result in results) == 19
-            assert "has been used" in await user_of(second_address, path)
+            late = sum(result.startswith("503") for result in results)
+            used = sum("has been used" in result for result in results)
+            assert results.count("alice") + used + late == 20
+            assert results.count("alice") == 1 if late == 0 else results.count("alice") <= 1
+            assert "alice" not in await user_of(second_address, path)
+            answered += late == 0

@@ -124,8 +124,9 @@ async def test_an_exported_template_is_imported_and_an_outdated_change_refused(s
         renamed = template.template.model_copy(update={"name": "Other"})
         changed = await parley.templates.change(template, renamed)
         assert (changed.version, changed.template.name) == (2, "Other")
+        assert await parley.templates.change(template, renamed) == changed  # the same request again
         with pytest.raises(RequestRefused, match="Version 1 is not the newest"):
-            await parley.templates.change(template, renamed)
+            await parley.templates.change(template, renamed.model_copy(update={"name": "Third"}))
         for document, why in (
             ("name: a\nname: b", "“name” occurs twice"),
             (DOCUMENT.replace("params.order}} up", "params.who}} up"), "There is no parameter who"),
