@@ -12,7 +12,8 @@ from typing import NamedTuple
 from chaos.process import ProcessExit
 from parley.events.values import ModelCall, Service
 
-REFUSED = frozenset({"429", "500", "html", "error200", "refuse_schema", "refuse_format"})  # answered without a reply
+# answered, but without a completion
+REFUSED = frozenset({"429", "500", "html", "error200", "refuse_schema", "refuse_format"})
 RUNNING = "running"
 EXIT_DETECTION_DELAY = timedelta(seconds=1)  # until the suite notices the end of a process
 
@@ -58,7 +59,7 @@ def usage_balances(
     grace: float,
 ) -> Iterator[UsageBalance]:
     """By service, sorted by name. Requests that a killed model left running do not count as served."""
-    allowed = _open_work([request for request in exits if request.at and _was_interrupted(request, grace)], work_spans)
+    allowed = _open_work([exited for exited in exits if exited.at and _was_interrupted(exited, grace)], work_spans)
     for role in sorted({request.role for request in served} | {call.role for call in calls}):
         requests, accounted = (
             [request for request in served if request.role == role],

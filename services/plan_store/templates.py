@@ -48,7 +48,7 @@ class TemplateStore:
             if before is None and full:
                 raise api.StoreError("full", f"You have {MAX_TEMPLATES} templates: delete some first.")
             if before is not None and before.template == ask.template and ask.expected in (0, before.version - 1):
-                raise _Unchanged  # the request came again
+                raise _Unchanged  # a retry: the newest version is its result
             _require_version(ask.expected, before.version if before else 0)
             carried_over = (
                 {"schedule": before.schedule, "seed": before.seed} if before else {"seed": secrets.token_hex(16)}
@@ -71,14 +71,14 @@ class TemplateStore:
             if before is None:
                 raise _not_found()
             if before.schedule == ask.schedule and ask.expected == before.version - 1:
-                raise _Unchanged  # the request came again
+                raise _Unchanged  # a retry: the newest version is its result
             _require_version(ask.expected, before.version)
             return before.model_copy(update={**self._event_fields(ask, version), "schedule": ask.schedule})
 
         return await self._append(ask, decide)
 
     async def delete(self, ask: api.DeleteTemplate) -> api.TemplateDeletedReply:
-        """Delete all versions of a template. Its sessions stay; its schedule ends. Idempotent."""
+        """Delete all versions of a template, and end its schedule. Its sessions stay. Deleting it again succeeds."""
 
         def decide(before: TemplateSaved | None, version: int) -> TemplateEvent:
             if before is None:
@@ -88,7 +88,8 @@ class TemplateStore:
 
         await self.catch_up()
         row = await self._row(ask.template_id)
-        if row is None or row["owner"] != ask.user or row["body"] is not None:
+        is_deleted = row is not None and row["owner"] == ask.user and row["body"] is None
+        if not is_deleted:
             await self._append(ask, decide)
         return api.TemplateDeletedReply(template_id=ask.template_id)
 

@@ -78,8 +78,9 @@ def lost_outcome(server: str, reason: str) -> McpOutcome:
 
 
 def quoted(text: str, length: int = MAX_ERROR) -> str:
-    """The beginning of a server's words, without secrets, and without invisible characters, which could hide words."""
-    start = excerpt_of(text, 100 * length)  # a message may have 32 MB
+    """At most `length` characters of a server's text, without secrets and without characters that do not print."""
+    start = excerpt_of(text, 100 * length)  # a message may have 32 MB: look at few characters
+    # again, because a character that does not print may have stood within a secret
     return excerpt_of("".join(c for c in start if c.isprintable() or c in "\n\t"), length)
 
 
