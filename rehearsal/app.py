@@ -10,8 +10,8 @@ from pydantic import Field
 from pydantic_settings import BaseSettings
 
 from rehearsal import openai_schema
+from rehearsal.catalogue import INTRODUCTION
 from rehearsal.faults import Fault
-from rehearsal.registry import INTRODUCTION
 from rehearsal.server import RehearsalModel
 
 PACE = 0.01  # seconds before each of at most 40 chunks

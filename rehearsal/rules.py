@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from rehearsal.catalogue import INTRODUCTION
 from rehearsal.coding import answer_code, answer_tests
 from rehearsal.flows.complaints import answer_complaint, assess_complaint, write_reply
 from rehearsal.flows.path_planning import answer_path
@@ -15,7 +16,6 @@ from rehearsal.flows.text_to_sql import (
     answer_trim,
 )
 from rehearsal.prompt import ParsedPrompt
-from rehearsal.registry import INTRODUCTION
 from rehearsal.remarks import answer_remark
 from rehearsal.retail.answers import answer_answer
 from rehearsal.retail.execution_plans import answer_execution_plan

@@ -2,30 +2,18 @@
 
 import re
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
 from typing import Any
 
-from rehearsal.matching import apply_features, directives, find_features, find_program
+from rehearsal.catalogue import PROGRAMS, Program
+from rehearsal.matching import has_phrase
 from rehearsal.prompt import ParsedPrompt
 from rehearsal.refusals import CONNECT, effective_request, refuse
-from rehearsal.registry import ProgramSpec
 from rehearsal.replies import question
 
-LONGEST = 300  # characters of a step that are compared: the comparison is quadratic
 UNCLEAR = "I’m the demo model and do not understand "
 CHANGES = ("Add a step to write a short help text", "Make it shorter", "Leave the plan as it is")
 _STEP = re.compile(r"^\s*\d+[.)]\s+(.*\S)")
-_FLAGS = re.IGNORECASE | re.DOTALL
-_ADD = re.compile(
-    r"(?:please )?(?:add|insert|include)(?: a| another| one)?(?: new)? step"
-    r"(?: (?P<where>before|after) (?:step )?(?P<at>\d+))?"
-    r"(?:\s*[:,-]\s*| to | that | for | which | where | )(?P<text>.+)",
-    _FLAGS,
-)
-_REMOVE = re.compile(r".*\b(?:remove|delete|drop|skip)\b.*?\bsteps?\b(?P<numbers>[\d ,and]+)", _FLAGS)
-_CHANGE = re.compile(r".*?\b(?:change|replace|rewrite)\b.*?\bstep (?P<n>\d+)\s*(?:to|with|by|:)\s*(?P<text>.+)", _FLAGS)
-_SHORTER = re.compile(r"\b(?:short(?:er|en)?|fewer|simpler|simplify)\b", re.IGNORECASE)
-_KEEP = re.compile(r"\b(?:leave|keep)\b.*\bas it (?:is|was)\b", re.IGNORECASE)
+_ADD = re.compile(r"(?is)(?:please )?add (?:a|another) step (?:to|that|for) (.+)")
 
 
 @dataclass(frozen=True)
@@ -40,6 +28,10 @@ class TextPlan:
         """As the task `text_plan` answers."""
         return {"kind": "plan", "goal": self.goal, "steps": list(self.steps), "notes": self.notes}
 
+    def has(self, step: str) -> bool:
+        """Whether one of its steps contains this one."""
+        return any(step.lower() in own.lower() for own in self.steps)
+
 
 def read_plan(text: str) -> TextPlan:
     """Read `Goal: …`, numbered steps and `Notes: …`. Other lines are ignored."""
@@ -49,68 +41,71 @@ def read_plan(text: str) -> TextPlan:
     return TextPlan(goal[1].strip() if goal else "", steps, notes[1].strip() if notes else "")
 
 
-def approach_of(program: ProgramSpec, plan: TextPlan) -> int:
-    """0 or 1: which of the program's approaches the plan resembles."""
-    likeness = [
-        sum(max((similar(a, b) for b in plan.steps), default=0) for a in steps) / len(steps) for steps in program.plans
-    ]
-    return int(likeness[1] > likeness[0])
+def find_program(*texts: str) -> Program | None:
+    """The program that the first text names that names one."""
+    return next((program for text in texts for program in PROGRAMS if has_phrase(text, program.phrases)), None)
 
 
-def similar(left: str, right: str) -> float:
-    """How alike two steps are, from 0 to 1."""
-    return SequenceMatcher(None, left[:LONGEST].lower(), right[:LONGEST].lower()).ratio()
+def way_of(program: Program, plan: TextPlan) -> int:
+    """0 or 1: the way to write the program that has more steps in common with the plan."""
+    first, second = (sum(map(plan.has, steps)) for steps in program.plans)
+    return int(second > first)
+
+
+def wants_extra(program: Program, *texts: str) -> bool:
+    """Whether one of the texts names what may be added to the program."""
+    return program.extra is not None and any(has_phrase(text, program.extra.phrases) for text in texts)
+
+
+def directives(text: str) -> list[str]:
+    """Feedback as a list of things to do, one a line."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def answer_plan(prompt: ParsedPrompt) -> dict[str, Any]:
     """The reply to the task `text_plan`."""
     request, current = effective_request(prompt), read_plan(prompt["plan"])
     named, planned = find_program(request), find_program(current.goal)
-    answered = request != prompt["request"]  # the request was refused, and the answer replaces it
+    was_refused = request != prompt["request"]
     changes = directives(prompt["feedback"])
     if prompt.replan and planned:
-        features = apply_features(planned, frozenset(), [*current.steps, *changes])
-        return propose(planned, 1 - approach_of(planned, current), features).reply()
-    if not current.steps or (named and (answered or (named is not planned and not changes))):
-        program = named or (None if answered else find_program(*changes))
+        return propose(planned, 1 - way_of(planned, current), *current.steps, *changes).reply()
+    if not current.steps or (named and (was_refused or (named is not planned and not changes))):
+        program = named or (None if was_refused else find_program(*changes))
         if program is None:
             return refuse("conversation", request, prompt)
-        lines = [request] if answered else [request, *changes]
-        return propose(program, 0, apply_features(program, frozenset(), lines)).reply()
-    if not changes:  # a new request that names no other program: it is about the one planned before
-        changed, lost = revise_plan(current, directives(request), planned)
-        return refuse("conversation", request, prompt) if lost and named is None else changed.reply()
-    changed, lost = revise_plan(current, changes, planned)
-    was_unclear = answered or UNCLEAR in prompt.last_question
-    if lost and not (was_unclear and changes[-1] not in lost):
-        return _unclear(lost)
-    return _with_note(changed, lost).reply()
+        return propose(program, 0, request, *([] if was_refused else changes)).reply()
+    if not changes and named is None and revise_plan(current, directives(request), planned)[1]:
+        return refuse("conversation", request, prompt)  # a new request that is not about the program planned before
+    return _revised_reply(prompt, current, changes or directives(request), planned, was_refused=was_refused)
 
 
-def propose(program: ProgramSpec, approach: int, features: frozenset[str]) -> TextPlan:
-    """A fresh plan in this approach."""
-    extra = tuple(feature.step for feature in program.features if feature.name in features)
-    return TextPlan(program.goal, program.plans[approach] + extra)
+def _revised_reply(
+    prompt: ParsedPrompt, current: TextPlan, changes: list[str], program: Program | None, *, was_refused: bool
+) -> dict[str, Any]:
+    """The changed plan; a question if a change is not understood and none was asked before."""
+    changed, unknown = revise_plan(current, changes, program)
+    if not unknown or not prompt["feedback"]:
+        return changed.reply()
+    if (was_refused or UNCLEAR in prompt.last_question) and changes[-1] not in unknown:
+        return replace(changed, notes=f"Not in this plan: {quoted(unknown)}.").reply()
+    return question(f"{UNCLEAR}{quoted(unknown)}. I can change a plan like this. {CONNECT}", CHANGES)
 
 
-def revise_plan(plan: TextPlan, changes: list[str], program: ProgramSpec | None) -> tuple[TextPlan, list[str]]:
+def propose(program: Program, way: int, *texts: str) -> TextPlan:
+    """A new plan, with the extra if one of the texts names it."""
+    extra = (program.extra.step,) if program.extra and wants_extra(program, *texts) else ()
+    return TextPlan(program.goal, (*program.plans[way], *extra))
+
+
+def revise_plan(plan: TextPlan, changes: list[str], program: Program | None) -> tuple[TextPlan, list[str]]:
     """The plan after these changes, and the changes that were not understood."""
-    plan, lost = replace(plan, notes=""), []
+    plan, unknown = replace(plan, notes=""), []
     for change in changes:
-        revised = _edit(plan, change) or (_feature(plan, change, program) if program else None)
+        revised = _revised(plan, change, program)
         plan = revised or plan
-        lost += [] if revised else [change]
-    return plan, lost
-
-
-def _unclear(changes: list[str]) -> dict[str, Any]:
-    """The question about feedback that was not understood."""
-    return question(f"{UNCLEAR}{quoted(changes)}. I can change a plan like this. {CONNECT}", CHANGES)
-
-
-def _with_note(plan: TextPlan, lost: list[str]) -> TextPlan:
-    """The plan with a note about feedback that was not understood."""
-    return replace(plan, notes=f"Not in this plan: {quoted(lost)}.") if lost else plan
+        unknown += [] if revised else [change]
+    return plan, unknown
 
 
 def quoted(changes: list[str]) -> str:
@@ -118,42 +113,18 @@ def quoted(changes: list[str]) -> str:
     return ", ".join(f"“{change}”" for change in changes)
 
 
-def _feature(plan: TextPlan, change: str, program: ProgramSpec) -> TextPlan | None:
-    """Add or remove the steps of the features that the change names."""
-    named = find_features(program, change)
-    if not named:
-        return None
-    features = apply_features(program, frozenset(), [change])
-    steps = list(plan.steps)
-    for feature in named:
-        have = [step for step in steps if feature in find_features(program, step)]
-        if feature.name in features:
-            steps += [] if have else [feature.step]
-        else:
-            steps = [step for step in steps if step not in have] or steps
-    return replace(plan, steps=tuple(steps))
-
-
-def _edit(plan: TextPlan, change: str) -> TextPlan | None:
-    """Apply a change about steps by number; None if it is not one, or names a step that does not exist."""
-    steps = list(plan.steps)
+def _revised(plan: TextPlan, change: str, program: Program | None) -> TextPlan | None:
+    """The plan after one change; None if it is not understood."""
+    step = ""
     if match := _ADD.match(change):
-        at = min(int(match["at"]) - (match["where"].lower() == "before"), len(steps)) if match["at"] else len(steps)
-        text = match["text"].strip().rstrip(".")
-        if text[:1].upper() + text[1:] not in steps:
-            steps.insert(max(at, 0), text[:1].upper() + text[1:])
-    elif match := _REMOVE.match(change):
-        gone = {int(number) for number in re.findall(r"\d+", match["numbers"])}
-        if not gone or max(gone) > len(steps) or len(gone) >= len(steps):
-            return None
-        steps = [step for number, step in enumerate(steps, 1) if number not in gone]
-    elif match := _CHANGE.match(change):
-        if not 1 <= int(match["n"]) <= len(steps):
-            return None
-        steps[int(match["n"]) - 1] = match["text"].strip().rstrip(".")
-    elif _SHORTER.search(change):
-        pairs = [steps[start : start + 2] for start in range(0, len(steps), 2)]
-        steps = ["; then ".join([pair[0], *(step[:1].lower() + step[1:] for step in pair[1:])]) for pair in pairs]
-    elif not _KEEP.search(change):
+        step = match[1].strip().rstrip(".")
+        step = step[:1].upper() + step[1:]
+    elif program and program.extra and wants_extra(program, change):
+        step = program.extra.step
+    elif has_phrase(change, ("shorter",)):
+        *first, last = plan.steps
+        joined = (f"{first[-1]}; then {last[:1].lower()}{last[1:]}",) if first else (last,)
+        return replace(plan, steps=(*first[:-1], *joined))
+    elif not has_phrase(change, ("leave the plan", "leave it")):
         return None
-    return replace(plan, steps=tuple(steps))
+    return replace(plan, steps=(*plan.steps, step)) if step and not plan.has(step) else plan

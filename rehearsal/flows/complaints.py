@@ -1,47 +1,41 @@
 """The replies to the nodes of complaint_triage: classify a complaint, choose a remedy, write the reply."""
 
-import re
 from typing import Any
 
 from rehearsal.flows import cues
+from rehearsal.matching import has_phrase
 from rehearsal.prompt import ParsedPrompt, parsed
-from rehearsal.retail.customer_requests import order_ids
 from rehearsal.retail.identity import emails, names_with_zip
-from rehearsal.retail.text_normalization import normalize
+from rehearsal.retail.request_state import order_ids
 
-_URGENT = re.compile(r"\b(?:urgent\w*|asap|immediately|by (?:today|tomorrow|\w+day)|lawyer)\b")
-
+URGENT = ("urgent", "asap", "immediately", "lawyer")
 ALLOWED = {
     ("pending", "unwanted"): "cancel",
     ("pending", "late"): "cancel",
-    ("pending", "damaged"): "person",
-    ("pending", "wrong_item"): "person",
     ("delivered", "damaged"): "return",
     ("delivered", "wrong_item"): "return",
     ("delivered", "unwanted"): "return",
 }
-REASONS = {
-    "cancel": "The order is still pending, so it can be cancelled ({what}).",
-    "return": "The order was delivered, so it can be returned ({what}).",
-    "person": "The order is {status}, which does not go with the complaint ({what}): a person decides.",
-    "apologise": "The order is {status}: for this complaint ({what}) there is nothing to change.",
+DONE = {
+    "cancel": ("cancelled", "I have cancelled it."),
+    "return": ("returned", "I have requested its return."),
+    "person": ("handed over", "I have noted in the store that a person has to look at your complaint."),
 }
 
 
 def answer_complaint(prompt: ParsedPrompt) -> dict[str, Any]:
     """The reply to the task `complaint_triage.classify_complaint`. What the customer did not say is empty."""
-    words, findings = _words(prompt), prompt["findings"][: cues.LONGEST]
-    lower = cues.plain(words)
-    first, last, code = next(iter(names_with_zip(normalize(words))), ("", "", ""))
-    kind = cues.kind_of(lower)
+    text, found = _words(prompt), prompt["findings"]
+    first, last, code = next(iter(names_with_zip(text)), ("", "", ""))
+    kind = cues.kind_of(text)
     outputs = {
         "category": kind or "other",
-        "order_id": (order_ids(words) or _only(order_ids(findings)) or [""])[-1],
-        "email": (emails(words) or _only(emails(findings)) or [""])[0],
+        "order_id": (order_ids(text) or _only(order_ids(found)) or [""])[-1],
+        "email": (emails(text) or _only(emails(found)) or [""])[0],
         "first_name": first,
         "last_name": last,
         "zip": code,
-        "urgent": bool(_URGENT.search(lower) or cues.PERSON.search(lower)),
+        "urgent": has_phrase(text, URGENT),
     }
     return _outputs(outputs, f"Its words are those of a complaint of this kind: {kind or 'none that is known'}.")
 
@@ -53,7 +47,7 @@ def _outputs(outputs: dict[str, Any], analysis: str) -> dict[str, Any]:
 
 def _words(prompt: ParsedPrompt) -> str:
     """The customer's words, oldest first."""
-    return "\n".join(prompt[tag][: cues.LONGEST] for tag in ("request", "details", "feedback") if prompt[tag])
+    return "\n".join(prompt[tag] for tag in ("request", "details", "feedback") if prompt[tag])
 
 
 def _only(values: list[str]) -> list[str]:
@@ -63,10 +57,10 @@ def _only(values: list[str]) -> list[str]:
 
 def assess_complaint(prompt: ParsedPrompt) -> dict[str, Any]:
     """The reply to the task `complaint_triage.assess`: what this order and this complaint allow."""
-    lower, order = cues.plain(_words(prompt)), _order(prompt["order"])
-    remedy, reason = _remedy(prompt["category"], str(order.get("status", "")), lower)
+    text, order = _words(prompt), _order(prompt["order"])
+    remedy, reason = _remedy(prompt["category"], str(order.get("status", "")), text)
     items = [(str(item.get("item_id", "")), str(item.get("name", "")).lower()) for item in order.get("items") or ()]
-    named = [item_id for item_id, name in items if name and name.split()[-1] in lower]
+    named = [item_id for item_id, name in items if name and has_phrase(text, (name.split()[-1],))]
     outputs = {"remedy": remedy, "item_ids": named or [item_id for item_id, _ in items], "reason": reason}
     return _outputs(outputs, reason)
 
@@ -76,53 +70,38 @@ def _order(text: str) -> dict[str, Any]:
     return order if isinstance(order, dict) else {}
 
 
-def _remedy(kind: str, status: str, lower: str) -> tuple[str, str]:
+def _remedy(kind: str, status: str, text: str) -> tuple[str, str]:
     """The remedy and its reason. The customer's words take precedence over what the order's status allows."""
-    if not status:
-        return "person", "The order could not be read, so a person has to look at it."
-    if cues.PERSON.search(lower):
-        return "person", "The customer asks for a person."
-    if cues.CONTENT.search(lower):
-        return "apologise", "The customer wants nothing to be changed."
-    if any(cue.search(lower) and not cues.affirms(cue, lower) for cue in (cues.CANCEL, cues.RETURN)):
+    if not status or has_phrase(text, cues.PERSON):
+        return "person", "A person has to look at it."
+    if has_phrase(text, cues.KEEP):
         return "apologise", "The customer does not want the order to be changed."
-    remedy = "person" if status == "processed" else ALLOWED.get((status, kind), "apologise")
-    return remedy, REASONS[remedy].format(status=status, what=kind.replace("_", " "))
+    otherwise = "person" if status == "processed" or (status, kind) == ("pending", "damaged") else "apologise"
+    remedy = ALLOWED.get((status, kind), otherwise)
+    return remedy, f"The order is {status}, and the complaint is of this kind: {kind.replace('_', ' ')}."
 
 
 def write_reply(prompt: ParsedPrompt) -> dict[str, Any]:
     """The reply to the task `complaint_triage.write_reply`. It claims only what is known to have been done."""
-    return {"kind": "outputs", "outputs": {"answer": " ".join(["I am sorry for the trouble.", *_outcome(prompt)])}}
+    return {"kind": "outputs", "outputs": {"answer": f"I am sorry for the trouble. {_outcome(prompt)}"}}
 
 
-def _outcome(prompt: ParsedPrompt) -> list[str]:
+def _outcome(prompt: ParsedPrompt) -> str:
     """Sentences about the outcome, or about what is missing."""
-    order, remedy, problem = prompt["order_id"] or "your order", prompt["remedy"], prompt["problem"]
-    if remedy == "apologise":
-        return [f"I have changed nothing about {order}.", prompt["reason"]]
+    order, remedy, done = prompt["order_id"], prompt["remedy"], prompt["done"]
+    if remedy in DONE:
+        what, sentence = DONE[remedy]
+        if done and not done.startswith(("Error", "Unknown")):
+            return f"About {order}: {sentence}"
+        return (
+            f"This has not been {what}: {order}. {done[:300] or 'It was not approved, or something before it failed.'}"
+        )
     if remedy:
-        return _remedied(prompt, remedy, order)
-    if not prompt["order_id"]:
-        return ["I could not tell which order it is about, so nothing has been changed. Please give its number."]
+        return f"I have changed nothing about {order}. {prompt['reason']}"
+    if not order:
+        return "I could not tell which order it is about, so nothing has been changed. Please give its number."
     if not prompt["user_id"]:
-        ask = "Please give the e-mail address of the account, or your name and zip code."
-        return [f"I could not find your account, so nothing has been changed about {order}.", ask]
-    trouble = f" ({problem[:300]})" if problem else ""
-    return [f"I found no order {order} of yours{trouble}, so nothing has been changed. Please check the number."]
-
-
-def _remedied(prompt: ParsedPrompt, remedy: str, order: str) -> list[str]:
-    """Sentences about the remedy, as far as the section `done` shows it."""
-    done, reason = prompt["done"], prompt["reason"]
-    if not done or re.match(r"\W*(?:error|unknown|failed)", done, re.IGNORECASE):
-        why = f"The store said: {done[:300]}" if done else "It was not approved, or something before it failed."
-        what = {"cancel": "cancelled", "return": "returned", "person": "handed over to a person"}.get(remedy, remedy)
-        return [f"This has not been {what}: {order}.", why]
-    if remedy == "person":
-        return [
-            "I have noted in the store that a person has to look at your complaint. Nobody has been told yet.",
-            reason,
-        ]
-    what = "cancelled it" if remedy == "cancel" else "requested its return"
-    status = _order(done).get("status")
-    return [f"About {order}: I have {what}."] + ([f"Its status is now “{status}”."] if status else [])
+        return (
+            f"I could not find your account. Nothing has been changed about {order}. Please give your e-mail address."
+        )
+    return f"I found no order {order} of yours, so nothing has been changed. {prompt['problem'][:300]}"

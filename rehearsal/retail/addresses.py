@@ -2,28 +2,16 @@
 
 import re
 
-from rehearsal.states import CODES, NAMES
-
 Address = dict[str, str]
 LINES = ("address1", "address2", "city", "state", "country", "zip")
-_UNIT = r"(?i:suite|ste|apt|apartment|unit|floor|room)\.? ?#?\w+"
 _ADDRESS = re.compile(
-    rf"(?<![\w#])(?P<address1>\d{{1,6}} (?:[A-Z0-9][\w.'-]* ?){{1,5}}?)(?:,? +(?P<address2>{_UNIT}))?, *"
-    rf"(?P<city>[A-Z][A-Za-z .'-]*?),? +(?P<state>[A-Z]{{2}}|{'|'.join(NAMES.values())}),? +"
-    r"(?P<zip>\d{5})(?!\d)(?:,? *(?:USA|United States))?"
+    r"(?<!#)\b(?P<address1>\d+ [A-Z][\w ]+?), (?:(?P<address2>(?:Suite|Apt|Unit|Floor) \w+), )?"
+    r"(?P<city>[A-Z][A-Za-z ]+), (?P<state>[A-Z]{2}) (?P<zip>\d{5})\b"
 )
 
 
-def find_addresses(text: str) -> list[tuple[Address, tuple[int, int]]]:
-    """Complete addresses in the USA, and where each stands."""
-    addresses = []
-    for match in _ADDRESS.finditer(text):
-        parts = {line: (value or "").strip(" ,") for line, value in match.groupdict().items()}
-        state = CODES.get(parts["state"].lower(), parts["state"])
-        addresses.append((parts | {"state": state, "country": "USA"}, match.span()))
-    return addresses
-
-
-def one_line(address: Address) -> str:
-    street = ", ".join(part for part in (address["address1"], address["address2"]) if part)
-    return f"{street}, {address['city']}, {address['state']} {address['zip']}"
+def find_address(text: str) -> Address | None:
+    """The first complete address in the USA."""
+    match = _ADDRESS.search(text)
+    parts = {line: value or "" for line, value in match.groupdict().items()} if match else {}
+    return parts | {"country": "USA"} if parts else None

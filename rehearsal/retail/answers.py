@@ -6,8 +6,8 @@ from rehearsal.explicit_calls import call_results
 from rehearsal.prompt import ParsedPrompt
 from rehearsal.retail.request_state import FINDERS, HANDOVER, READS, TYPES, PlannedCall, read_state
 from rehearsal.retail.resolution import RequestOutcome, Resolution, resolve
-from rehearsal.retail.text_normalization import listing
 from rehearsal.retail.turns import NO_LANGUAGE
+from rehearsal.retail.wording import listing
 
 NOT_DONE = {
     "denied": "Not done, because it was not approved",

@@ -1,20 +1,25 @@
 """The state of a request, read from its prompt: words, answers to questions, calls made and their results."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
+from rehearsal.matching import words_of
 from rehearsal.prompt import ParsedPrompt, parsed
 from rehearsal.refusals import DEMO_MODEL
-from rehearsal.retail.text_normalization import normalize, words
 
 Document = dict[str, Any]
 READS = {"get_user_details": "user_id", "get_order_details": "order_id", "get_product_details": "product_id"}
 FINDERS = ("find_user_id_by_email", "find_user_id_by_name_zip")
 TYPES = "list_all_product_types"
 HANDOVER = "transfer_to_human_agents"
+
+
+def order_ids(text: str) -> list[str]:
+    """Every order id once, in the store's spelling."""
+    return list(dict.fromkeys(f"#W{number}" for number in re.findall(r"(?<![\w@.-])#?[wW](\d{7})\b", text)))
 
 
 class ReadsNeeded(Exception):
@@ -64,7 +69,7 @@ class PlannedCall(Call):
     def succeeded(self) -> bool:
         return self.status == "finished" and not self.result.startswith(("Error", "Unknown"))
 
-    @cached_property
+    @property
     def document(self) -> Document | None:
         """The result as an object; None if it is not one, or was truncated."""
         result = parsed(self.result)
@@ -73,12 +78,11 @@ class PlannedCall(Call):
 
 @dataclass(frozen=True)
 class RequestState:
-    """`said`: questions with their answers. `earlier`: calls for an earlier request of the session."""
+    """What a prompt tells about a request. `previous_calls`: those for an earlier request of the session."""
 
     request: str
     answers: tuple[tuple[str, str], ...] = ()
     feedback: tuple[str, ...] = ()
-    previous_text: str = ""
     past_calls: tuple[PlannedCall, ...] = ()
     previous_calls: tuple[PlannedCall, ...] = ()
     tools: frozenset[str] = frozenset()
@@ -142,8 +146,8 @@ class RequestState:
         """
         if sure and len(options) == 1:
             return 0
-        answer = set(words(self.ask(question, options)))
-        common = [len(answer & set(words(option))) for option in options]
+        answer = set(words_of(self.ask(question, options)))
+        common = [len(answer & set(words_of(option))) for option in options]
         if not max(common, default=0) or common.count(max(common)) > 1:
             raise NotPossible(f"I do not know the answer to this: {question} {'; '.join(options)}.")
         return common.index(max(common))
@@ -164,13 +168,12 @@ def gather[T](parts: Iterable[Callable[[], T]]) -> list[T]:
 
 
 def read_state(prompt: ParsedPrompt) -> RequestState:
-    dialogue = tuple((question, normalize(answer)) for question, answer in prompt.dialogue())
+    dialogue = tuple(prompt.dialogue())
     answers = {line for _, answer in dialogue for line in answer.splitlines()}
     return RequestState(
-        request=normalize(prompt["request"]),
+        request=prompt["request"],
         answers=dialogue,
-        feedback=tuple(line for line in normalize(prompt["feedback"]).splitlines() if line not in answers),
-        previous_text=normalize(prompt["previous"]),
+        feedback=tuple(line for line in prompt.lines("feedback") if line not in answers),
         past_calls=read_past_calls(prompt.objects("executed")),
         previous_calls=read_past_calls(prompt.objects("earlier")),
         tools=frozenset(str(line.get("name")) for line in prompt.objects("tools")),

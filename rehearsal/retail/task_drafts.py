@@ -8,9 +8,8 @@ from random import Random
 from typing import Any
 
 from rehearsal.prompt import ParsedPrompt, first_object
-from rehearsal.retail.addresses import one_line
 from rehearsal.retail.request_state import Document
-from rehearsal.retail.text_normalization import listing
+from rehearsal.retail.wording import listing, one_line
 
 NAMES = ("You are {name}, and {known}.", "Your name is {name} and {known}.", "You are {name}; {known}.")
 MOODS = ("", "", "You are patient and polite. ", "You are in a hurry. ", "You are careful with money. ")

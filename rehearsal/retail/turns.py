@@ -4,14 +4,14 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from rehearsal.catalogue import BY_NAME, CONFIGURE, EXAMPLES
 from rehearsal.explicit_calls import answer_call
 from rehearsal.prompt import ParsedPrompt
-from rehearsal.refusals import DEMO_MODEL, EXAMPLES, KNOWS, refuse
-from rehearsal.registry import BY_NAME, CONFIGURE
+from rehearsal.refusals import DEMO_MODEL, refuse
 from rehearsal.replies import may_ask, more_tools, nothing_to_do, question, turn, was_answered
 from rehearsal.retail.request_state import FINDERS, READS, Call, read_state
 from rehearsal.retail.resolution import Resolution, resolve
-from rehearsal.retail.text_normalization import listing
+from rehearsal.retail.wording import listing
 
 STORE = frozenset((*FINDERS, *READS))
 NO_LANGUAGE = f"I am the rehearsal model, a set of rules and no language model. {BY_NAME} {CONFIGURE}"
@@ -46,7 +46,7 @@ def _turn_for(prompt: ParsedPrompt, overview: Resolution) -> dict[str, Any]:
 def _not_understood(prompt: ParsedPrompt, overview: Resolution) -> dict[str, Any]:
     state, doubt = overview.state, overview.doubt[:200]
     if len(state.rephrased) < REPHRASINGS:
-        why = f"“{doubt}” leaves open what shall be done. Say just that, please: {DEMO_MODEL}{KNOWS['agentflow']}"
+        why = f"“{doubt}” leaves open what shall be done. One thing a sentence, please. {DEMO_MODEL}, such as these."
         reply = question(why, EXAMPLES["agentflow"]) if doubt else refuse("agentflow", state.message, prompt)
         if may_ask(prompt, reply["text"]):
             return reply

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.refusals import EXAMPLES
+from rehearsal.catalogue import EXAMPLES
 from rehearsal.tests.contract import reply_to
 
 INTRODUCTION = "I am jude.mendes3817@example.com."

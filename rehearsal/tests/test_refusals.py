@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from rehearsal.refusals import DEMO_MODEL, EXAMPLES
+from rehearsal.catalogue import EXAMPLES
+from rehearsal.refusals import DEMO_MODEL
 from rehearsal.tests.contract import reply_to
 from rehearsal.tests.flow_fixtures import PAGE
 from rehearsal.text_plans import CHANGES

@@ -10,7 +10,8 @@ import pytest
 
 from packs.retail.policy import RULES, CompletedCall, violations
 from packs.retail.tasks.replay import Shop
-from rehearsal.refusals import DEMO_MODEL, EXAMPLES
+from rehearsal.catalogue import EXAMPLES
+from rehearsal.refusals import DEMO_MODEL
 from tests.support.measure_requests import unsolved_reason, wrong_writes
 from tests.support.retail_play import TOOLS, PlayResult, model, play
 from tests.support.store import STORE

@@ -138,7 +138,7 @@ def test_an_account_whose_lookup_was_not_approved_is_not_reported_as_missing(
 
 def test_two_requests_are_two_sub_goals_of_one_turn() -> None:
     """Each write names its request as its sub-goal. The reads before them serve both."""
-    request = f"I want to return the frying pan of {BOTH}, and cancel #W5318900, ordered by mistake. {JUDE}"
+    request = f"I want to return the frying pan of {BOTH}. Cancel #W5318900, ordered by mistake. {JUDE}"
     reads = judes_reads(BOTH, "#W5318900")
     reply = turn(request, *reads)
     assert {action["sub_goal"]: action["tool"] for action in reply["actions"]} == {
