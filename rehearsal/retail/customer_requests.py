@@ -7,20 +7,20 @@ asked, because nothing may be done on a guess.
 import re
 from dataclasses import dataclass, replace
 
-from rehearsal.matching import has_phrase, words_of
+from rehearsal.matching import words_of
 from rehearsal.retail.addresses import find_address
 from rehearsal.retail.identity import emails
 from rehearsal.retail.request_state import order_ids
 
-_WRITES = {
-    "human": ("human", "manager", "real person"),
+_PHRASES = {
+    "human": ("human", "manager"),
     "cancel": ("cancel",),
-    "return": ("return", "send back"),
+    "return": ("return",),
     "exchange": ("exchange",),
-    "payment": ("pay the order", "pay order", "pay it"),
+    "payment": ("pay the order", "pay order"),
     "address": ("the address", "my address", "new address", "shipping address", "send order"),
+    "lookup": ("what", "where", "how much", "how many", "look up", "tell me", "know", "told", "find out", "status"),
 }
-_LOOKUP = ("what", "where", "how much", "how many", "look up", "tell me", "know", "told", "find out", "status", "track")
 _DOUBT = frozenset(words_of("not dont never maybe perhaps unless if otherwise actually rather except keep"))
 _HARMLESS = re.compile(r"(?i)\b(?:don['’]t|do not|not) (?:really )?(?:need|want) (?:it|them)\b")
 
@@ -59,10 +59,8 @@ def read_requests(message: str) -> tuple[list[Request], str]:
 def _kinds(sentence: str) -> list[str]:
     """The kinds of requests that a sentence makes."""
     words = f" {' '.join(words_of(sentence))} "
-    kinds = [kind for kind, phrases in _WRITES.items() if any(f" {phrase} " in words for phrase in phrases)]
-    if find_address(sentence) and "address" not in kinds:
-        kinds.append("address")
-    return kinds + (["lookup"] if has_phrase(sentence, _LOOKUP) else [])
+    kinds = [kind for kind, phrases in _PHRASES.items() if any(f" {phrase} " in words for phrase in phrases)]
+    return kinds if "address" in kinds or find_address(sentence) is None else [*kinds, "address"]
 
 
 def _with_antecedent(sentence: str, before: list[Request]) -> str:

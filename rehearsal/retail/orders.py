@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from rehearsal.matching import has_phrase
 from rehearsal.retail.customer_requests import Request
 from rehearsal.retail.identity import customer, identify
 from rehearsal.retail.request_state import Document, NotPossible, RequestState, gather
@@ -70,8 +69,6 @@ def find_items(state: RequestState, request: Request, statuses: Sequence[str], v
         raise NotPossible(f"none of your orders is {' or '.join(statuses)}.")
     if exact := [entry for entry in items if entry.at >= 0]:
         return sorted(exact, key=lambda entry: entry.at)
-    if request.order_ids and has_phrase(request.text, ("everything", "all items", "the whole order")):
-        return items
     named = [entry._replace(at=at) for entry in items if (at := lower.find(str(entry.item["name"]).lower())) >= 0]
     candidates = named or items
     options = [f"{item_label(entry.item)} of order {entry.order['order_id']}" for entry in candidates]

@@ -65,7 +65,8 @@ def change_payment(state: RequestState, request: Request) -> list[Call]:
 
 def change_address(state: RequestState, request: Request) -> list[Call]:
     """A new address for orders, or for the customer's account."""
-    if not request.order_ids and has_phrase(request.text, ("account", "profile")):
+    is_for_account = has_phrase(request.text, ("account", "profile")) and not has_phrase(request.text, ("order",))
+    if is_for_account:
         address = _address(state, request, "your account")
         text, done = f"Change the address of the account to {one_line(address)}", "The address in your account is now"
         arguments = {"user_id": customer(state)["user_id"], **address}

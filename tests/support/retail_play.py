@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import zip_longest
 from typing import Any, cast
 
 from pydantic import BaseModel, JsonValue
@@ -49,6 +50,7 @@ from tests.support.store import checked
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 TURNS = SessionSettings().max_turns
+WRITES = frozenset(spec.name for spec in SPECS if spec.effect != "read")
 DEFAULT = "Whatever you think is best."
 MAX_QUESTIONS = 20  # questions that get an answer
 HANDED_BACK = "I have seen to it."
@@ -217,3 +219,18 @@ def play(
 def expected(calls: Sequence[Mapping[str, Any]], shop: Shop) -> Changed:
     """The changes that these calls make in the store."""
     return shop.after([ExpectedCall.model_validate(call) for call in calls])
+
+
+def wrong_writes(request: dict[str, Any], played: PlayResult, shop: Shop) -> list[str]:
+    """Writes that are not among the request's expected calls (`agt`); empty if the final data are right."""
+    if played.changed == expected(request["agt"], shop):
+        return []
+    right = {_effect_key(call["name"], call["arguments"]) for call in request["agt"]}
+    done = [deed for deed in played.deeds if deed["status"] == "finished" and deed["tool"] in WRITES]
+    return [deed["tool"] for deed in done if _effect_key(deed["tool"], deed["arguments"]) not in right]
+
+
+def _effect_key(tool: str, arguments: dict[str, Any]) -> str:
+    """Equal for calls with the same effect: the order of the items does not matter."""
+    items = sorted(zip_longest(arguments.get("item_ids") or (), arguments.get("new_item_ids") or ()))
+    return json.dumps([tool, {**arguments, "item_ids": items, "new_item_ids": None}], sort_keys=True)
