@@ -42,7 +42,7 @@ class ProgramVariant:
 
 def answer_code(prompt: ParsedPrompt) -> dict[str, Any]:
     """The reply to the task `code`."""
-    plan, old = read_plan(prompt["plan"]), prompt["code"]
+    plan, old = read_plan(prompt["plan"]), f"{prompt['code'].rstrip()}\n"
     program = find_program(plan.goal, prompt["request"])
     if program is None:
         return _reply(CANNOT, program_text(f"{NOT_WRITTEN}_1"))

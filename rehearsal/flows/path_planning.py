@@ -26,8 +26,8 @@ def answer_path(prompt: ParsedPrompt) -> dict[str, Any]:
     flow = _chosen(read_flows(prompt), request, prompt["dialogue"])
     if flow is None:
         return refuse("flow", request, prompt)
-    if flow.name == SQL and not flow.state.get("sql") and has_phrase(request, FIX) and may_ask(prompt, WHICH_SQL):
-        return question(WHICH_SQL)
+    if flow.name == SQL and not flow.state.get("sql") and has_phrase(request, FIX):
+        return question(WHICH_SQL) if may_ask(prompt, WHICH_SQL) else refuse("flow", request, prompt)
     ways = (() if prompt["problems"] else _wanted(flow, request), flow.ordinary())
     path = next((way for way in ways if flow.walkable(way)), None)
     if path is None:

@@ -10,7 +10,7 @@ from rehearsal.tests.contract import reply_to
 from rehearsal.tests.flow_fixtures import PAGE
 from rehearsal.text_plans import CHANGES
 
-UNSUPPORTED = (
+UNKNOWN = (
     "Write a snake game in pygame",
     "Plan a trip to Japan for 5 days",
     "hello",
@@ -27,8 +27,8 @@ def path_reply(request: str, **sections: Any) -> dict[str, Any]:
     return reply_to("path", request=request, flows=PAGE, **sections)
 
 
-@pytest.mark.parametrize("request_", UNSUPPORTED)
-def test_an_unsupported_request_is_not_plan_reply(request_: str) -> None:
+@pytest.mark.parametrize("request_", UNKNOWN)
+def test_an_unknown_request_is_answered_with_examples(request_: str) -> None:
     reply = plan_reply(request_)
     assert reply["kind"] == "question"
     assert DEMO_MODEL in reply["text"]
@@ -39,14 +39,14 @@ def test_a_second_refusal_uses_other_words() -> None:
     questions: list[str] = []
     for answer in ("hello", "fetch me a beer", "sing"):
         dialogue = "\n".join(f"Q: {question}\nA: {answer}" for question in questions)
-        questions += [plan_reply("hello", dialogue=dialogue)["text"], path_reply("hello", dialogue=dialogue)["text"]]
+        questions.append(plan_reply("hello", dialogue=dialogue)["text"])
     assert len(set(questions)) == len(questions)
 
 
 @pytest.mark.parametrize("example", EXAMPLES["conversation"])
 @pytest.mark.parametrize("plan", ["", PLAN])
 def test_each_program_example_replaces_the_request(example: str, plan: str) -> None:
-    for request in UNSUPPORTED:
+    for request in UNKNOWN:
         question = plan_reply(request)["text"]
         reply = plan_reply(request, dialogue=f"Q: {question}\nA: {example}", feedback=example, plan=plan)
         assert reply["kind"] == "plan"
@@ -56,7 +56,7 @@ def test_each_program_example_replaces_the_request(example: str, plan: str) -> N
 
 
 @pytest.mark.parametrize("example", EXAMPLES["flow"])
-@pytest.mark.parametrize("request_", ["hello", "Plan a trip to Japan for 5 days", "What can you do?", "returns"])
+@pytest.mark.parametrize("request_", ["hello", "Plan a trip to Japan for 5 days", "What can you do?"])
 def test_each_question_example_replaces_the_request(request_: str, example: str) -> None:
     question = path_reply(request_)["text"]
     reply = path_reply(request_, dialogue=f"Q: {question}\nA: {example}")
@@ -65,7 +65,7 @@ def test_each_question_example_replaces_the_request(request_: str, example: str)
     assert reply_to("rewrite_prompt", request=request_, feedback=example)["question"] == example
 
 
-@pytest.mark.parametrize("feedback", ["paint it blue", "remove step 9", "hello"])
+@pytest.mark.parametrize("feedback", ["paint it blue", "hello"])
 def test_unclear_feedback_leads_to_a_question_and_each_option_to_a_plan(feedback: str) -> None:
     reply = plan_reply("a calculator", plan=PLAN, feedback=feedback)
     assert f"“{feedback}”" in reply["text"]
@@ -89,22 +89,8 @@ def test_an_answer_about_unclear_feedback_changes_the_current_plan() -> None:
 
 
 def test_understood_feedback_is_applied_despite_unclear_feedback() -> None:
-    lines = "add a history; paint it blue"
+    lines = "add floats\npaint it blue"
     question = plan_reply("a calculator", plan=PLAN, feedback=lines)["text"]
     dialogue = f"Q: {question}\nA: {CHANGES[-1]}"
     reply = plan_reply("a calculator", plan=PLAN, dialogue=dialogue, feedback=f"{lines}\n{CHANGES[-1]}")
-    assert "Keep a history of the calculations" in reply["steps"]
-
-
-@pytest.mark.parametrize(
-    ("task", "request_", "place"),
-    [
-        ("text_plan", "Cancel order #W3990615 for me", "Act with tools"),
-        ("text_plan", "How many orders are pending?", "Ask the data"),
-        ("path", "Write a program that prints primes", "Plan and code"),
-    ],
-)
-def test_a_request_for_another_workflow_names_it(task: str, request_: str, place: str) -> None:
-    reply = plan_reply(request_) if task == "text_plan" else path_reply(request_)
-    assert f"“{place}”" in reply["text"]
-    assert len(reply["options"]) == 3
+    assert "Support floating point numbers" in reply["steps"]

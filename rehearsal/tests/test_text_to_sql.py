@@ -4,27 +4,22 @@ from typing import Any
 
 import pytest
 
+from rehearsal.catalogue import EXAMPLES
+from rehearsal.flows.questions import known_query, rewrite
+from rehearsal.flows.results import answer
+from rehearsal.flows.statements import correct, explain
 from rehearsal.tests.contract import reply_to
 
 TABLES = [
-    {
-        "name": "users",
-        "columns": [
-            {"name": "user_id", "type": "TEXT", "key": True},
-            {"name": "state", "type": "TEXT", "samples": ["TX", "CA"]},
-        ],
-    },
-    {
-        "name": "orders",
-        "rows": 1000,
-        "columns": [
-            {"name": "order_id", "type": "TEXT", "key": True},
-            {"name": "user_id", "type": "TEXT", "references": "users.user_id"},
-            {"name": "status", "type": "TEXT", "samples": ["pending", "delivered"]},
-        ],
-    },
+    {"name": "users", "columns": [{"name": "user_id"}, {"name": "state"}]},
+    {"name": "orders", "columns": [{"name": "order_id"}, {"name": "user_id"}, {"name": "status"}, {"name": "state"}]},
 ]
 PENDING = "How many orders are pending?"
+STATEMENT = "SELECT status, COUNT(*) FROM orders WHERE state = 'TX' GROUP BY status ORDER BY 2 DESC LIMIT 5"
+EXPLANATION = (
+    "It reads orders. It shows status, COUNT(*). It keeps only rows where state = 'TX'. "
+    "It makes one row for each status. It sorts by 2 DESC. It gives at most 5 rows. I have not run it."
+)
 
 
 def sql_reply(question: str = PENDING, **sections: Any) -> Any:
@@ -33,14 +28,55 @@ def sql_reply(question: str = PENDING, **sections: Any) -> Any:
     return reply
 
 
+# --- questions that are known
+
+
+@pytest.mark.parametrize("question", EXAMPLES["flow"])
+def test_each_example_has_a_query_that_can_be_narrowed(question: str) -> None:
+    assert known_query(question)
+    assert known_query(question.lower().rstrip("?")) == known_query(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "condition"),
+    [
+        ("How many orders are delivered?", "status = 'delivered'"),
+        ("How many orders are pending? Only in New York", "status = 'pending' AND state = 'NY'"),
+        ("Which three states have the most cancelled orders? only in Texas", "state = 'TX'"),
+        ("Which pending orders are addressed to Honolulu?", "city = 'Honolulu'"),
+        ("Which 10 states have the most pending orders?", "LIMIT 10"),
+    ],
+)
+def test_a_question_may_have_other_values(question: str, condition: str) -> None:
+    assert condition in known_query(question)
+
+
+@pytest.mark.parametrize("question", ["How purple are the orders?", f"{PENDING} And why?", "Orders", ""])
+def test_other_questions_are_not_known(question: str) -> None:
+    assert known_query(question) == ""
+
+
+def test_a_follow_up_is_joined_with_the_previous_question() -> None:
+    assert rewrite("only in Texas", PENDING) == f"{PENDING} only in Texas"
+    assert rewrite("How many users are there?", PENDING) == "How many users are there?"
+    conversation = f"user: hello\n\nassistant: Hi!\n\nuser: {PENDING}\n\nassistant: 416"
+    reply = reply_to("rewrite_prompt", request="only in Texas", conversation=conversation)
+    assert reply["question"] == f"{PENDING} only in Texas"
+    newer = reply_to("rewrite_prompt", request="only in Texas", previous_question="How many orders are delivered?")
+    assert newer["question"] == "How many orders are delivered? only in Texas"
+
+
+# --- the nodes
+
+
 @pytest.mark.parametrize(
     ("request_text", "kind"),
     [
         (PENDING, "data"),
         ("hello", "general"),
-        ("what is a join?", "general"),
+        ("What can you do?", "general"),
+        (f"Explain this SQL: {STATEMENT}", "general"),
         ("delete all users", "unsafe"),
-        ("What will the weather be tomorrow?", "unanswerable"),
     ],
 )
 def test_requests_are_classified(request_text: str, kind: str) -> None:
@@ -50,75 +86,75 @@ def test_requests_are_classified(request_text: str, kind: str) -> None:
     assert reply["reason"]
 
 
-def test_a_follow_up_is_joined_with_the_questions_of_the_conversation() -> None:
-    conversation = (
-        f"user: hello\n\nassistant: Hi!\n\nuser: {PENDING}\n\nassistant: 416\n\nuser: and in 2024?\n\nassistant: 97"
-    )
-    reply = reply_to("rewrite_prompt", request="only in Texas", conversation=conversation)
-    assert reply["question"] == f"{PENDING} and in 2024? only in Texas"
-    newer = reply_to(
-        "rewrite_prompt", request="only in Texas", conversation=conversation, previous_question="How many users?"
-    )
-    assert newer["question"] == "How many users? only in Texas"
-
-
-def test_a_follow_up_is_joined_with_the_previous_question() -> None:
-    reply = reply_to("rewrite_prompt", request="only in Texas", previous_question=PENDING, previous_sql="SELECT 1")
-    assert set(reply) == {"kind", "question"}
-    assert "pending" in reply["question"]
-    assert "Texas" in reply["question"]
-
-
 def test_the_tables_and_columns_of_a_question_are_selected() -> None:
     reply = reply_to("get_relevant_tables", question=PENDING, tables=TABLES)
     assert [entry["name"] for entry in reply["tables"]] == ["orders"]
     assert all(entry["reason"] for entry in reply["tables"])
-    assert reply["missing"] == ""
-    trimmed = reply_to("trim_relevant_tables", question=PENDING, tables=TABLES)
+    trimmed = reply_to("trim_relevant_tables", question=PENDING, tables=TABLES[1:])
     assert trimmed["tables"] == [{"table": "orders", "columns": ["status"]}]
+
+
+def test_a_question_gets_a_query_or_examples() -> None:
+    assert "'pending'" in sql_reply()["sql"]
+    refused = sql_reply("How purple are the orders?")
+    assert refused["kind"] == "cannot"
+    assert all(f"“{example}”" in refused["reason"] for example in EXAMPLES["flow"])
+
+
+def test_a_query_reads_only_tables_that_are_shown() -> None:
+    reply = reply_to("generate_sql", question=PENDING, dialect="sqlite", tables=TABLES[:1])
+    assert reply == {"kind": "cannot", "reason": "No table here is called orders."}
 
 
 @pytest.mark.parametrize(
     ("feedback", "is_applied"),
-    [("only the delivered ones", False), ("I mean pending orders, please", True), ("yes", True), ("", True)],
+    [("only the delivered ones", False), ("I mean pending orders, please", True), ("", True)],
 )
-def test_feedback_that_no_rule_covers_gets_no_statement(feedback: str, is_applied: bool) -> None:
-    reply = sql_reply("How many orders are pending?", feedback=feedback)
+def test_feedback_that_is_not_understood_gets_no_statement(feedback: str, is_applied: bool) -> None:
+    reply = sql_reply(feedback=feedback)
     assert (reply["kind"] == "query") is is_applied
-    assert is_applied or "only the delivered ones" in reply["reason"]
+    assert is_applied or feedback in reply["reason"]
 
 
-def test_a_question_gets_a_statement_or_the_reason_for_none() -> None:
-    assert "'pending'" in sql_reply()["sql"]
-    refused = sql_reply("How purple are the orders?")
-    assert refused["kind"] == "cannot"
-    assert "purple" in refused["reason"]
+@pytest.mark.parametrize(
+    ("broken", "corrected"),
+    [
+        ("SELCT user_id FROM users", "SELECT user_id FROM users"),
+        ("SELEC COUNT(*) FORM orders", "SELECT COUNT(*) FROM orders"),
+        ("SELECT * FROM order WEHRE status = 'peding'", "SELECT * FROM order WHERE status = 'peding'"),
+        ("SELECT usr_id FROM user", "SELECT user_id FROM users"),
+    ],
+)
+def test_misspelled_words_of_a_statement_are_corrected(broken: str, corrected: str) -> None:
+    assert correct(broken, ["users", "orders"], ["user_id", "status"]) == corrected
 
 
-def test_an_accepted_statement_is_reused_only_for_the_same_question() -> None:
-    hints = [{"question": "how many orders are  pending", "sql": "SELECT 7"}]
-    assert sql_reply(hints=hints)["sql"] == "SELECT 7"
-    assert sql_reply("How many orders are delivered?", hints=hints).get("sql") != "SELECT 7"
-    assert sql_reply(hints=hints, feedback="only those in Texas").get("sql") != "SELECT 7"
-
-
-def test_a_statement_is_repaired_or_rewritten() -> None:
-    repaired = sql_reply(sql="SELECT COUNT(*) FROM order", problem="no such table: order")
-    assert repaired["sql"] == "SELECT COUNT(*) FROM orders"
-    rewritten = sql_reply(sql="SELECT a FROM b", problem="It reads b; only orders, users may be used.")
-    assert "'pending'" in rewritten["sql"]
+def test_a_statement_is_corrected_or_replaced() -> None:
+    assert sql_reply("Fix it", sql="SELEC 1", problem="no")["sql"] == "SELECT 1"
+    assert "'pending'" in sql_reply(sql="SELECT a FROM b", problem="It reads b.")["sql"]
     refused = sql_reply("Fix it", sql="SELECT a FROM b", problem="it is not what I meant")
-    assert refused["kind"] == "cannot"
-    assert refused["reason"]
+    assert (refused["kind"], "not what I meant" in refused["reason"]) == ("cannot", True)
+
+
+@pytest.mark.parametrize("request_text", [f"Explain this SQL: {STATEMENT}", f"What does this do? {STATEMENT};"])
+def test_a_statement_is_explained_clause_by_clause(request_text: str) -> None:
+    assert explain(request_text) == EXPLANATION
+    assert reply_to("general_questions", request=request_text, tables="orders")["text"] == EXPLANATION
+
+
+# --- the answer
 
 
 def test_the_answer_is_formatted_from_the_rows() -> None:
     columns = '["state", "orders"]'
     reply = reply_to("format_final_response", question="Orders by state", columns=columns, rows=[["TX", 5], ["CA", 7]])
-    assert set(reply) == {"kind", "text", "chart"}
-    assert "TX" in reply["text"]
-    assert reply["chart"] == "bar"
+    assert reply == {"kind": "answer", "text": "There are 2 rows:\n- TX: 5\n- CA: 7", "chart": "bar"}
     count = reply_to("format_final_response", question=PENDING, columns='["n"]', rows=[[5]], row_count="1")
-    assert "5" in count["text"]
-    empty = reply_to("format_final_response", question=PENDING, columns='["n"]', row_count="0")
-    assert "no rows" in empty["text"]
+    assert count["text"] == "n: **5**."
+    assert "no rows" in reply_to("format_final_response", question=PENDING, columns='["n"]', row_count="0")["text"]
+
+
+def test_long_results_are_cut_and_months_are_a_line() -> None:
+    text, chart = answer(["name"], [[f"n{number}"] for number in range(50)], 200, truncated=True)
+    assert ("at least 200 rows" in text, text.count("\n"), chart) == (True, 10, "none")
+    assert answer(["month", "orders"], [["2024-01", 1], ["2024-02", 2.5]], 2, truncated=False)[1] == "line"
