@@ -47,6 +47,7 @@ class Question(_Entry):
 class Catalogue(_Entry):
     """Everything that the rehearsal model knows. `places`: the values of a pattern's places, by their words."""
 
+    unanswerable: tuple[str, ...]
     examples: dict[Workflow, tuple[str, ...]]
     programs: tuple[Program, ...]
     questions: tuple[Question, ...]

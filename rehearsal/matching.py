@@ -12,14 +12,17 @@ def words_of(text: str) -> list[str]:
 
 
 def has_phrase(text: str, phrases: Iterable[str]) -> bool:
-    """Whether words that follow each other begin with the words of one of the phrases."""
+    """Whether one of the phrases is in the text. `roman num*` is followed by any ending."""
     words = words_of(text)
     return any(_at(words, start, phrase.split()) for phrase in phrases for start in range(len(words)))
 
 
 def _at(words: Sequence[str], start: int, parts: Sequence[str]) -> bool:
     here = words[start : start + len(parts)]
-    return len(here) == len(parts) and all(word.startswith(part) for word, part in zip(here, parts, strict=True))
+    return len(here) == len(parts) and all(
+        word.startswith(part[:-1]) if part.endswith("*") else word == part
+        for word, part in zip(here, parts, strict=True)
+    )
 
 
 def fill_pattern(pattern: str, text: str, places: Mapping[str, Values]) -> dict[str, str] | None:

@@ -60,7 +60,7 @@ def assess_complaint(prompt: ParsedPrompt) -> dict[str, Any]:
     text, order = _words(prompt), _order(prompt["order"])
     remedy, reason = _remedy(prompt["category"], str(order.get("status", "")), text)
     items = [(str(item.get("item_id", "")), str(item.get("name", "")).lower()) for item in order.get("items") or ()]
-    named = [item_id for item_id, name in items if name and has_phrase(text, (name.split()[-1],))]
+    named = [item_id for item_id, name in items if name and has_phrase(text, (f"{name.split()[-1]}*",))]
     outputs = {"remedy": remedy, "item_ids": named or [item_id for item_id, _ in items], "reason": reason}
     return _outputs(outputs, reason)
 

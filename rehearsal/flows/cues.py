@@ -5,16 +5,26 @@ from rehearsal.flows.statements import STATEMENT
 from rehearsal.matching import has_phrase, words_of
 
 KINDS = {  # of complaints, the most serious first
-    "damaged": ("damaged", "broken", "smashed", "cracked", "dented", "defective", "leaks", "doesnt work"),
+    "damaged": (
+        "damaged",
+        "broken",
+        "smashed",
+        "cracked",
+        "dented",
+        "defective",
+        "leaks",
+        "doesnt work",
+        "does not work",
+    ),
     "wrong_item": ("the wrong", "not what i ordered"),
     "late": ("late", "waiting", "never arrived", "where is my"),
     "unwanted": ("cancel", "no longer need", "changed my mind", "by mistake", "too small", "too big"),
 }
 CANCEL = ("cancel",)
-RETURN = ("return", "send it back", "take it back")
+RETURN = ("return", "returning", "send it back", "take it back")
 PERSON = ("human", "manager", "lawyer", "talk to a person", "speak to a person")
 KEEP = ("do not want to cancel", "dont want to cancel", "do not cancel", "do not return", "just wanted you to know")
-COMPLAINT = ("complain",)
+COMPLAINT = ("complain", "complaint")
 _TALK = {"hi", "hello", "hey", "thanks", "thank"}
 _QUESTION = ("how many", "how much", "which", "what", "who", "list", "count", "average", "number of")
 

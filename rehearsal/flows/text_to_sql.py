@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from rehearsal.catalogue import CATALOGUE
 from rehearsal.flows import cues
 from rehearsal.flows.questions import UNKNOWN, known_query, rewrite, tables_of
 from rehearsal.flows.results import answer
@@ -22,6 +23,8 @@ def answer_classify(prompt: ParsedPrompt) -> dict[str, Any]:
         return _classification("general", "It is not a question about the rows of a table.")
     if words_of(question)[:1] in [[word] for word in _CHANGES]:
         return _classification("unsafe", "The request asks to change data; here data are only read.")
+    if has_phrase(question, CATALOGUE.unanswerable):
+        return _classification("unanswerable", "No table is about this.")
     return _classification("data", "It may be about values in the tables.")
 
 
@@ -55,7 +58,7 @@ def answer_tables(prompt: ParsedPrompt) -> dict[str, Any]:
     """The reply to the task `get_relevant_tables`: those of the query, else those that the question names."""
     shown, question = _columns(prompt), prompt["question"]
     used = [name for name in tables_of(known_query(question)) if name in shown]
-    named = [name for name in shown if has_phrase(question, (name.replace("_", " ").rstrip("s"),))]
+    named = [name for name in shown if has_phrase(question, (f"{name.replace('_', ' ').rstrip('s')}*",))]
     tables = [{"reason": "The question is about it.", "name": name} for name in used or named]
     return {"kind": "tables", "tables": tables, "missing": ""}
 

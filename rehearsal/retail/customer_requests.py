@@ -7,7 +7,7 @@ asked, because nothing may be done on a guess.
 import re
 from dataclasses import dataclass, replace
 
-from rehearsal.matching import words_of
+from rehearsal.matching import has_phrase, words_of
 from rehearsal.retail.addresses import find_address
 from rehearsal.retail.identity import emails
 from rehearsal.retail.request_state import order_ids
@@ -58,8 +58,7 @@ def read_requests(message: str) -> tuple[list[Request], str]:
 
 def _kinds(sentence: str) -> list[str]:
     """The kinds of requests that a sentence makes."""
-    words = f" {' '.join(words_of(sentence))} "
-    kinds = [kind for kind, phrases in _PHRASES.items() if any(f" {phrase} " in words for phrase in phrases)]
+    kinds = [kind for kind, phrases in _PHRASES.items() if has_phrase(sentence, phrases)]
     return kinds if "address" in kinds or find_address(sentence) is None else [*kinds, "address"]
 
 

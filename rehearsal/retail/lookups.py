@@ -10,7 +10,7 @@ from rehearsal.retail.payments import Methods, method_label, method_name
 from rehearsal.retail.request_state import Document, RequestState, gather
 from rehearsal.retail.wording import item_label, listing, money, one_line, options_label
 
-_ACCOUNT = ("gift card", "payment method", "account", "profile")
+_ACCOUNT = ("gift card*", "payment method*", "account", "profile")
 
 
 def look_up(state: RequestState, request: Request) -> list[str]:
@@ -24,7 +24,7 @@ def look_up(state: RequestState, request: Request) -> list[str]:
     if has_phrase(request.text, ("order", "parcel")):
         return _orders(state, find_orders(state, request, "", "know about"))
     types = state.types
-    named = [product_id for name, product_id in types.items() if has_phrase(request.text, (name.lower(),))]
+    named = [product_id for name, product_id in types.items() if has_phrase(request.text, (f"{name.lower()}*",))]
     reads = [partial(state.document, "get_product_details", product_id) for product_id in named]
     missing = f"The store has no such product. It has {len(types)} types of products: {', '.join(types)}."
     return [_product(product) for product in gather(reads) if product] or [missing]

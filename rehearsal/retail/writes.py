@@ -65,7 +65,7 @@ def change_payment(state: RequestState, request: Request) -> list[Call]:
 
 def change_address(state: RequestState, request: Request) -> list[Call]:
     """A new address for orders, or for the customer's account."""
-    is_for_account = has_phrase(request.text, ("account", "profile")) and not has_phrase(request.text, ("order",))
+    is_for_account = has_phrase(request.text, ("account", "profile")) and not has_phrase(request.text, ("order*",))
     if is_for_account:
         address = _address(state, request, "your account")
         text, done = f"Change the address of the account to {one_line(address)}", "The address in your account is now"

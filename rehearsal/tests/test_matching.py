@@ -11,8 +11,8 @@ PLACES = {"state": {"york": "YO", "new york": "NY"}}
     ("text", "expected"),
     [("A to-do list!", True), ("my To Do lists", True), ("to list", False), ("list to do", False), ("", False)],
 )
-def test_a_phrase_is_found_by_the_beginnings_of_its_words(text: str, expected: bool) -> None:
-    assert has_phrase(text, ("to do list",)) is expected
+def test_a_phrase_is_found_anywhere_in_a_text(text: str, expected: bool) -> None:
+    assert has_phrase(text, ("to do list*",)) is expected
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,7 @@ def test_a_follow_up_is_joined_with_the_previous_question() -> None:
         ("What can you do?", "general"),
         (f"Explain this SQL: {STATEMENT}", "general"),
         ("delete all users", "unsafe"),
+        ("What will the weather be tomorrow?", "unanswerable"),
     ],
 )
 def test_requests_are_classified(request_text: str, kind: str) -> None:

@@ -16,8 +16,8 @@ ORDER: Any = next(order for order in STORE["orders"].values() if order["status"]
 USER: Any = STORE["users"][ORDER["user_id"]]
 INTRODUCTION = f"My name is {USER['name']['first_name']} {USER['name']['last_name']}, zip {USER['address']['zip']}"
 REQUEST = (
-    f"{INTRODUCTION}; tell me what is in order {ORDER['order_id']}, what does the cheapest yoga mat cost, "
-    "and cancel it, I no longer need it."
+    f"{INTRODUCTION}. Tell me what is in order {ORDER['order_id']}. What does a yoga mat cost? "
+    f"Cancel order {ORDER['order_id']}, I no longer need it."
 )
 
 
