@@ -14,13 +14,13 @@ Kind = Literal["conversation", "retail", "notes", "flow"]
 WEIGHTS: tuple[tuple[Kind, float], ...] = (("conversation", 0.25), ("retail", 0.3), ("notes", 0.25), ("flow", 0.2))
 PROGRAMS = (
     "Help me create a simple calculator",
-    "Write a program that converts temperatures",
-    "I need a password generator",
+    "Write a to-do list for the terminal",
+    "Count the words of a text",
     "Write FizzBuzz",
     "Check whether a word is a palindrome",
     "Print the first Fibonacci numbers",
     "Convert numbers to Roman numerals",
-    "Encrypt a text with the Caesar cipher",
+    "List the prime numbers up to a hundred",
 )
 QUESTIONS = (
     "How many orders are pending?",

@@ -70,7 +70,7 @@ async def test_a_conversation_from_request_to_completion(person: Person, running
     await tab.click("continue-option")  # sends nothing, only focuses the composer
     await expect(tab("composer")).to_be_focused()
     await tab.wait_for_state("completed")
-    await tab.send("Add a square root")
+    await tab.send("Add a step to show a few examples")
     await tab.wait_for_state("text_plan_approval")
     await tab.click("approve")
     await tab.wait_for_state("code_approval")
@@ -129,16 +129,16 @@ async def test_a_request_sent_again_after_a_reload_is_recorded_once(person: Pers
     tab = await person.tab(route_socket=socket.handle)
     await tab.wait_for("demo")  # the greeting has arrived
     socket.hold()
-    await tab.send("Write a program for temperatures")
+    await tab.send("Write a program for text statistics")
     await tab.page.wait_for_function("""async () => {
-      const answer = await fetch('/api/sessions?q=temperatures');
+      const answer = await fetch('/api/sessions?q=statistics');
       return (await answer.json()).sessions[0]?.state === 'text_plan_approval';
     }""")
     socket.drop()
     await tab.page.reload()
     await tab.wait_for_state("text_plan_approval")
     await expect(tab("said")).to_have_count(1)
-    await expect(tab("session-item").filter(has_text="temperatures")).to_have_count(1)
+    await expect(tab("session-item").filter(has_text="statistics")).to_have_count(1)
     await expect(tab("journal")).not_to_contain_text("sending")
 
 

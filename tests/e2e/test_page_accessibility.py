@@ -115,7 +115,7 @@ async def each_state(tab: Tab, running: RunningParley) -> AsyncIterator[str]:
     await tab.wait_for("next")
     yield "ran"
     await running.add_fault(fault="500", task="text_plan", times=3)
-    await tab.send("Add a square root")
+    await tab.send("Add a step to show a few examples")
     await tab.wait_for("failure")
     yield "failed"
 

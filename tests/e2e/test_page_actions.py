@@ -303,7 +303,7 @@ async def test_guidance_during_work_and_attached_context(person: Person, running
 
 async def test_rename_search_and_reopen_a_session(person: Person) -> None:
     tab = await person.tab()
-    await tab.to_plan("Write a program for password strength")
+    await tab.to_plan("Write a program for palindromes")
     session_id = tab.session_id
     await tab.click("session-menu")
     await tab.page.get_by_role("menuitem", name="Rename").click()
