@@ -10,7 +10,7 @@ from pydantic import Field
 from pydantic_settings import BaseSettings
 
 from rehearsal import openai_schema
-from rehearsal.catalogue import INTRODUCTION
+from rehearsal.examples import INTRODUCTION
 from rehearsal.faults import Fault
 from rehearsal.server import RehearsalModel
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rehearsal.catalogue import CONFIGURE, Program, program_text
+from rehearsal.examples import CONFIGURE, ExampleProgram, program_text
 from rehearsal.prompt import ParsedPrompt
 from rehearsal.text_plans import TextPlan, directives, find_program, quoted, read_plan, wants_extra, way_of
 
@@ -16,7 +16,7 @@ NOT_WRITTEN = "not_written"
 class ProgramVariant:
     """One way to write a program (0 or 1), with or without its extra."""
 
-    program: Program
+    program: ExampleProgram
     way: int = 0
     extra: bool = False
 
@@ -59,13 +59,13 @@ def _reply(explanation: str, code: str) -> dict[str, Any]:
     return {"kind": "code", "explanation": explanation, "code": code}
 
 
-def from_plan(program: Program, plan: TextPlan, prompt: ParsedPrompt) -> ProgramVariant:
+def from_plan(program: ExampleProgram, plan: TextPlan, prompt: ParsedPrompt) -> ProgramVariant:
     """The variant that plan, request and feedback describe."""
     texts = (prompt["request"], *plan.steps, *directives(prompt["feedback"]))
     return ProgramVariant(program, way_of(program, plan), wants_extra(program, *texts))
 
 
-def from_code(program: Program, code: str) -> ProgramVariant:
+def from_code(program: ExampleProgram, code: str) -> ProgramVariant:
     """The variant closest to this code."""
     extras = (False, True) if program.extra else (False,)
     variants = [ProgramVariant(program, way, extra) for way in (0, 1) for extra in extras]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rehearsal.catalogue import EXAMPLES, Workflow
+from rehearsal.examples import EXAMPLES, Workflow
 from rehearsal.prompt import ParsedPrompt
 from rehearsal.replies import question
 

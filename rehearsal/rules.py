@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from rehearsal.catalogue import INTRODUCTION
 from rehearsal.coding import answer_code, answer_tests
+from rehearsal.examples import INTRODUCTION
 from rehearsal.flows.complaints import answer_complaint, assess_complaint, write_reply
 from rehearsal.flows.path_planning import answer_path
 from rehearsal.flows.text_to_sql import (

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rehearsal.catalogue import PROGRAMS, Program
+from rehearsal.examples import PROGRAMS, ExampleProgram
 from rehearsal.matching import has_phrase
 from rehearsal.prompt import ParsedPrompt
 from rehearsal.refusals import CONNECT, effective_request, refuse
@@ -41,18 +41,18 @@ def read_plan(text: str) -> TextPlan:
     return TextPlan(goal[1].strip() if goal else "", steps, notes[1].strip() if notes else "")
 
 
-def find_program(*texts: str) -> Program | None:
+def find_program(*texts: str) -> ExampleProgram | None:
     """The program that the first text names that names one."""
     return next((program for text in texts for program in PROGRAMS if has_phrase(text, program.phrases)), None)
 
 
-def way_of(program: Program, plan: TextPlan) -> int:
+def way_of(program: ExampleProgram, plan: TextPlan) -> int:
     """0 or 1: the way to write the program that has more steps in common with the plan."""
     first, second = (sum(map(plan.has, steps)) for steps in program.plans)
     return int(second > first)
 
 
-def wants_extra(program: Program, *texts: str) -> bool:
+def wants_extra(program: ExampleProgram, *texts: str) -> bool:
     """Whether one of the texts names what may be added to the program."""
     return program.extra is not None and any(has_phrase(text, program.extra.phrases) for text in texts)
 
@@ -81,7 +81,7 @@ def answer_plan(prompt: ParsedPrompt) -> dict[str, Any]:
 
 
 def _revised_reply(
-    prompt: ParsedPrompt, current: TextPlan, changes: list[str], program: Program | None, *, was_refused: bool
+    prompt: ParsedPrompt, current: TextPlan, changes: list[str], program: ExampleProgram | None, *, was_refused: bool
 ) -> dict[str, Any]:
     """The changed plan; a question if a change is not understood and none was asked before."""
     changed, unknown = revise_plan(current, changes, program)
@@ -92,13 +92,13 @@ def _revised_reply(
     return question(f"{UNCLEAR}{quoted(unknown)}. I can change a plan like this. {CONNECT}", CHANGES)
 
 
-def propose(program: Program, way: int, *texts: str) -> TextPlan:
+def propose(program: ExampleProgram, way: int, *texts: str) -> TextPlan:
     """A new plan, with the extra if one of the texts names it."""
     extra = (program.extra.step,) if program.extra and wants_extra(program, *texts) else ()
     return TextPlan(program.goal, (*program.plans[way], *extra))
 
 
-def revise_plan(plan: TextPlan, changes: list[str], program: Program | None) -> tuple[TextPlan, list[str]]:
+def revise_plan(plan: TextPlan, changes: list[str], program: ExampleProgram | None) -> tuple[TextPlan, list[str]]:
     """The plan after these changes, and the changes that were not understood."""
     plan, unknown = replace(plan, notes=""), []
     for change in changes:
@@ -113,7 +113,7 @@ def quoted(changes: list[str]) -> str:
     return ", ".join(f"“{change}”" for change in changes)
 
 
-def _revised(plan: TextPlan, change: str, program: Program | None) -> TextPlan | None:
+def _revised(plan: TextPlan, change: str, program: ExampleProgram | None) -> TextPlan | None:
     """The plan after one change; None if it is not understood."""
     step = ""
     if match := _ADD.match(change):

@@ -2,7 +2,7 @@
 
 import re
 
-from rehearsal.catalogue import CATALOGUE, EXAMPLES
+from rehearsal.examples import EXAMPLE_DATA, EXAMPLES
 from rehearsal.matching import fill_pattern, words_of
 
 ONLY = " only in {state}"
@@ -12,10 +12,10 @@ UNKNOWN = f"The demo model knows only a few questions. Try: {', '.join(f'“{tex
 
 def known_query(question: str) -> str:
     """The query for this question; "" if it is not known."""
-    for known in CATALOGUE.questions:
+    for known in EXAMPLE_DATA.questions:
         for pattern in known.asks:
             for ending in ("", ONLY) if "{only}" in known.sql else ("",):
-                values = fill_pattern(pattern + ending, question, CATALOGUE.places)
+                values = fill_pattern(pattern + ending, question, EXAMPLE_DATA.places)
                 if values is not None:
                     only = f" AND state = '{values['state']}'" if ending else ""
                     city = values.get("city", "").title()

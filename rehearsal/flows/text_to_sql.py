@@ -1,9 +1,9 @@
-"""The replies to the nodes of text_to_sql, for the questions of the catalogue."""
+"""The replies to the nodes of text_to_sql, for the questions that are known."""
 
 import re
 from typing import Any
 
-from rehearsal.catalogue import CATALOGUE
+from rehearsal.examples import EXAMPLE_DATA
 from rehearsal.flows import cues
 from rehearsal.flows.questions import UNKNOWN, known_query, rewrite, tables_of
 from rehearsal.flows.results import answer
@@ -23,7 +23,7 @@ def answer_classify(prompt: ParsedPrompt) -> dict[str, Any]:
         return _classification("general", "It is not a question about the rows of a table.")
     if words_of(question)[:1] in [[word] for word in _CHANGES]:
         return _classification("unsafe", "The request asks to change data; here data are only read.")
-    if has_phrase(question, CATALOGUE.unanswerable):
+    if has_phrase(question, EXAMPLE_DATA.unanswerable):
         return _classification("unanswerable", "No table is about this.")
     return _classification("data", "It may be about values in the tables.")
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from rehearsal.catalogue import BY_NAME, CONFIGURE, EXAMPLES
+from rehearsal.examples import BY_NAME, CONFIGURE, EXAMPLES
 from rehearsal.explicit_calls import answer_call
 from rehearsal.prompt import ParsedPrompt
 from rehearsal.refusals import DEMO_MODEL, refuse

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.catalogue import EXAMPLES
+from rehearsal.examples import EXAMPLES
 from rehearsal.tests.contract import reply_to
 
 INTRODUCTION = "I am jude.mendes3817@example.com."

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.catalogue import PROGRAMS, Program
 from rehearsal.coding import ProgramVariant, from_code
+from rehearsal.examples import PROGRAMS, ExampleProgram
 
 VARIANTS = [
     ProgramVariant(program, way, extra)
@@ -45,7 +45,7 @@ def test_a_variant_is_recognised_by_its_code(variant: ProgramVariant) -> None:
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
-def test_the_two_ways_differ_in_plan_and_code(program: Program) -> None:
+def test_the_two_ways_differ_in_plan_and_code(program: ExampleProgram) -> None:
     assert ProgramVariant(program, 0).code() != ProgramVariant(program, 1).code()
     assert not set(program.plans[0]) & set(program.plans[1])
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.catalogue import EXAMPLES
+from rehearsal.examples import EXAMPLES
 from rehearsal.refusals import DEMO_MODEL
 from rehearsal.tests.contract import reply_to
 from rehearsal.tests.flow_fixtures import PAGE

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.catalogue import CONFIGURE, PROGRAMS, Program
+from rehearsal.examples import CONFIGURE, PROGRAMS, ExampleProgram
 from rehearsal.openai_schema import CompletionMessage
 from rehearsal.prompt import read_prompt
 from rehearsal.rules import answer
@@ -52,7 +52,7 @@ REQUESTS = {
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
-def test_a_request_is_planned_coded_and_tested(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_is_planned_coded_and_tested(program: ExampleProgram, monkeypatch: pytest.MonkeyPatch) -> None:
     request = REQUESTS[program.name]
     plan = ask("text_plan", request)
     assert (plan["kind"], plan["goal"], tuple(plan["steps"])) == ("plan", program.goal, program.plans[0])

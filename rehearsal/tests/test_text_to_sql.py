@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.catalogue import EXAMPLES
+from rehearsal.examples import EXAMPLES
 from rehearsal.flows.questions import known_query, rewrite
 from rehearsal.flows.results import answer
 from rehearsal.flows.statements import correct, explain

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.catalogue import EXAMPLES, Workflow
+from rehearsal.examples import EXAMPLES, Workflow
 from shared.settings import Settings
 from tests.support.path_play import LocalServices, ScriptedSession, local_services, outputs
 

@@ -10,7 +10,7 @@ import pytest
 
 from packs.retail.policy import RULES, CompletedCall, violations
 from packs.retail.tasks.replay import Shop
-from rehearsal.catalogue import EXAMPLES
+from rehearsal.examples import EXAMPLES
 from rehearsal.refusals import DEMO_MODEL
 from tests.support.retail_play import TOOLS, PlayResult, model, play, wrong_writes
 from tests.support.store import STORE

@@ -1,4 +1,4 @@
-"""Loads what the rehearsal model knows: catalogue.toml, and the programs beside it."""
+"""Loads what the rehearsal model knows: examples.toml, and the programs beside it."""
 
 import tomllib
 from functools import cache
@@ -14,7 +14,7 @@ class _Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Extra(_Entry):
+class ProgramExtra(_Entry):
     """Something that a person may add to a program. `replaces`: pairs of old and new text in its code and tests."""
 
     phrases: tuple[str, ...]
@@ -22,14 +22,14 @@ class Extra(_Entry):
     replaces: tuple[tuple[str, str], ...]
 
 
-class Program(_Entry):
+class ExampleProgram(_Entry):
     """A kind of program, with the steps of the two ways to write it."""
 
     name: str
     title: str
     phrases: tuple[str, ...]
     plans: tuple[tuple[str, ...], tuple[str, ...]]
-    extra: Extra | None = None
+    extra: ProgramExtra | None = None
 
     @property
     def goal(self) -> str:
@@ -37,20 +37,20 @@ class Program(_Entry):
         return f"Write {self.title} in Python."
 
 
-class Question(_Entry):
+class ExampleQuestion(_Entry):
     """Ways to ask a question about data, and its query. Both have places for values."""
 
     asks: tuple[str, ...]
     sql: str
 
 
-class Catalogue(_Entry):
+class ExampleData(_Entry):
     """Everything that the rehearsal model knows. `places`: the values of a pattern's places, by their words."""
 
     unanswerable: tuple[str, ...]
     examples: dict[Workflow, tuple[str, ...]]
-    programs: tuple[Program, ...]
-    questions: tuple[Question, ...]
+    programs: tuple[ExampleProgram, ...]
+    questions: tuple[ExampleQuestion, ...]
     places: dict[str, dict[str, str]]
 
 
@@ -64,10 +64,9 @@ def program_text(name: str) -> str:
     return _read(f"programs/{name}.py.txt")
 
 
-CATALOGUE = Catalogue.model_validate(tomllib.loads(_read("catalogue.toml")))
-EXAMPLES = CATALOGUE.examples
-PROGRAMS = CATALOGUE.programs
-STATES = CATALOGUE.places["state"]  # codes of the states of the USA, by names in lower case
+EXAMPLE_DATA = ExampleData.model_validate(tomllib.loads(_read("examples.toml")))
+EXAMPLES = EXAMPLE_DATA.examples
+PROGRAMS = EXAMPLE_DATA.programs
 CONFIGURE = "To use a language model, set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL and start Parley again."
 BY_NAME = 'Any tool can be called by its exact name: Call server.tool with {"name": "value"}.'
 INTRODUCTION = (
