@@ -93,7 +93,7 @@ def revise_code(prompt: ParsedPrompt, old: str, current: ProgramVariant, plan: T
 def explain(variant: ProgramVariant, plan: TextPlan) -> str:
     """What the code does, and which steps of the plan it does not cover."""
     program = variant.program
-    parts = [f"Here is {program.title}, written in way {variant.way + 1} of 2."]
+    parts = [f"Here is {program.title}, in the {('first', 'second')[variant.way]} of two ways."]
     parts += [f"{program.extra.step}: it does."] if program.extra and variant.extra else []
     known = [step.lower() for steps in program.plans for step in steps]
     missing = [

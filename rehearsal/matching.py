@@ -1,7 +1,7 @@
 """Finds known words in a text: phrases anywhere in it, or a pattern with places for values."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 Values = Mapping[str, str]  # what a place may hold, in lower case, with its value
 
@@ -13,16 +13,8 @@ def words_of(text: str) -> list[str]:
 
 def has_phrase(text: str, phrases: Iterable[str]) -> bool:
     """Whether one of the phrases is in the text. `roman num*` is followed by any ending."""
-    words = words_of(text)
-    return any(_at(words, start, phrase.split()) for phrase in phrases for start in range(len(words)))
-
-
-def _at(words: Sequence[str], start: int, parts: Sequence[str]) -> bool:
-    here = words[start : start + len(parts)]
-    return len(here) == len(parts) and all(
-        word.startswith(part[:-1]) if part.endswith("*") else word == part
-        for word, part in zip(here, parts, strict=True)
-    )
+    words = f" {' '.join(words_of(text))} "
+    return any((f" {phrase[:-1]}" if phrase.endswith("*") else f" {phrase} ") in words for phrase in phrases)
 
 
 def fill_pattern(pattern: str, text: str, places: Mapping[str, Values]) -> dict[str, str] | None:

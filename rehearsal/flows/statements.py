@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from rehearsal.matching import words_of
 
-STATEMENT = re.compile(r"(?is)\bselect\b.+?\bfrom\b.+")
+STATEMENT = re.compile(r"(?is)\bselect\b.{1,4000}?\bfrom\b.+")
 _SENTENCES = {
     "from": "It reads {}.",
     "select": "It shows {}.",

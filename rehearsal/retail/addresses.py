@@ -5,8 +5,8 @@ import re
 Address = dict[str, str]
 LINES = ("address1", "address2", "city", "state", "country", "zip")
 _ADDRESS = re.compile(
-    r"(?<!#)\b(?P<address1>\d+ [A-Z][\w ]+?), (?:(?P<address2>(?:Suite|Apt|Unit|Floor) \w+), )?"
-    r"(?P<city>[A-Z][A-Za-z ]+), (?P<state>[A-Z]{2}) (?P<zip>\d{5})\b"
+    r"(?<!#)\b(?P<address1>\d+ [A-Z][\w ]{1,40}?), (?:(?P<address2>(?:Suite|Apt|Unit|Floor) \w+), )?"
+    r"(?P<city>[A-Z][A-Za-z ]{1,40}), (?P<state>[A-Z]{2}) (?P<zip>\d{5})\b"
 )
 
 

@@ -7,8 +7,8 @@ from rehearsal.retail.request_state import FINDERS, Call, Document, NotPossible,
 ASK_IDENTITY = "May I have your e-mail address, or your full name and zip code?"
 NOT_FOUND = "I could not find an account with these details."
 NOT_LOOKED_UP = "I did not look your account up, because that was not approved."
-_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_NAME = re.compile(r"\b(?:[Nn]ame is|I am|I'm|You are) (?P<first>[A-Z][a-z]+) (?P<last>[A-Z][a-z]+)\b")
+_EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
+_NAME = re.compile(r"\b(?:[Nn]ame is|I am|I'm|You are) ([A-Z][a-z]+) ([A-Z][a-z]+)\b")
 _ZIP = re.compile(r"\bzip(?: code)?(?: is)? (\d{5})\b")
 
 
@@ -19,8 +19,8 @@ def emails(text: str) -> list[str]:
 
 def names_with_zip(text: str) -> list[tuple[str, str, str]]:
     """First name, last name and zip code, for every name and every zip code that is called so."""
-    codes = _ZIP.findall(text)
-    return list(dict.fromkeys((name["first"], name["last"], code) for name in _NAME.finditer(text) for code in codes))
+    names = dict.fromkeys(_NAME.findall(text))
+    return [(first, last, code) for first, last in names for code in dict.fromkeys(_ZIP.findall(text))]
 
 
 def identify(state: RequestState) -> str:

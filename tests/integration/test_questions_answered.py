@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from shared.settings import Settings
-from tests.support.measure_paths import plan_requests, run_fallbacks
-from tests.support.measure_questions import JudgedAnswer, ask_all, count_outcomes, describe, settings_of
+from tests.support.path_planning import plan_requests, run_fallbacks
 from tests.support.path_play import RuleModel, local_services
+from tests.support.question_answers import JudgedAnswer, ask_all, count_outcomes, describe, settings_of
 from tests.support.questions import load, load_requests
 
 NAMES = ("store", "held")
