@@ -5,17 +5,7 @@ from rehearsal.flows.statements import STATEMENT
 from rehearsal.matching import has_phrase, words_of
 
 KINDS = {  # of complaints, the most serious first
-    "damaged": (
-        "damaged",
-        "broken",
-        "smashed",
-        "cracked",
-        "dented",
-        "defective",
-        "leaks",
-        "doesnt work",
-        "does not work",
-    ),
+    "damaged": ("damaged", "broken", "smashed", "cracked", "dented", "leaks", "doesnt work", "does not work"),
     "wrong_item": ("the wrong", "not what i ordered"),
     "late": ("late", "waiting", "never arrived", "where is my"),
     "unwanted": ("cancel", "no longer need", "changed my mind", "by mistake", "too small", "too big"),
