@@ -28,6 +28,8 @@ def finish_action(action_id: str = "1.1", ok: bool = True, **more: Any) -> c.Fin
     return c.Finish(outcomes=(Outcome(action_id=action_id, ok=ok, **more),))
 
 
+ANSWERS = c.AnswerRemark | c.AcceptOffer | c.DraftPlan | c.DraftCode | c.PlanTurn  # they answer a message if one waits
+
 type ModelCalls = tuple[ModelCall, ...]
 type StoryLine = AnyCommand | SessionEvent | Callable[[Session], AnyCommand]
 
@@ -88,7 +90,8 @@ class Story:
             return CommandMeta(f"{USER_PREFIX}{user or self.session.owner or self.user}", at, f"cmd-{number}")
         if isinstance(command, c.Expire | c.Wake | c.RecordLook):
             return CommandMeta(KEEPER, at)
-        work = self.session.work
+        work, reply = self.session.work, self.session.reply
+        work = reply or work if isinstance(command, ANSWERS) else work or reply
         own_id = f"usage-{number}" if isinstance(command, c.RecordUsage) else None
         return CommandMeta(work.service if work else "executor", at, own_id, self._cause, work, usage)
 
@@ -136,7 +139,7 @@ class Story:
         check_invariants(after, event)
         self.transitions.append(Transition(self.session, command, event, after))
         self.session = after
-        if after.work and after.work.version == after.version:
+        if any(work.version == after.version for work in after.works):
             self._cause = event.id
 
 
@@ -145,6 +148,7 @@ def check_invariants(after: Session, event: SessionEvent) -> None:
     assert after.version == event.version
     assert SESSION.validate_json(SESSION.dump_json(after)) == after
     assert parse_event(dump_event(event)) == event
+    assert sum(work.version == after.version for work in after.works) <= 1
     assert after.work is None or SERVICE_OF.get(after.phase) == after.work.service
     assert after.question is None or after.phase == "awaiting_input"
     assert (after.failure is not None) == (after.phase == "failed")

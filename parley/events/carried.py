@@ -6,12 +6,14 @@ from pydantic import Field, JsonValue
 
 from parley.events.values import (
     Check,
+    EntryKind,
     FileRef,
     Knowledge,
     Line,
     PathPlan,
     PlanKind,
     SessionSettings,
+    Speaker,
     Steps,
     Stored,
     Text,
@@ -27,6 +29,14 @@ class EarlierRound(Stored):
 
     request: str = Field(description="the request of this round")
     outcome: str = Field(description="its outcome")
+
+
+class CarriedEntry(Stored):
+    """An entry of the parent's transcript."""
+
+    by: Speaker = Field(description="who said it or did it")
+    kind: EntryKind = Field(description="what it is")
+    text: str = Field(description="the words; what a service said is its reply as JSON")
 
 
 class CarriedPlan(Stored):
@@ -68,8 +78,9 @@ class Carried(Stored):
     """Everything that the fork begins with. It names no artefact, so purging the parent takes nothing from the fork.
 
     `plan_number` and `code_number` count the parent's versions. A carried plan or program is the newest of them, and
-    the fork's next one gets the next number. `feedback` is what the next draft must take in, `unread` the messages that
-    no draft has taken in. `flow_states` holds, by flow, what earlier paths returned. `files`, by name: the session's
+    the fork's next one gets the next number. `unread` are the messages that no draft has
+    taken in. Older releases wrote `rounds` and `feedback` in place of the transcript. `flow_states` holds, by flow,
+    what earlier paths returned. `files`, by name: the session's
     files, whose bytes are stored under the fork's own name before this event.
     """
 
@@ -82,6 +93,9 @@ class Carried(Stored):
     knowledge: tuple[Knowledge, ...] = Field((), description="what the planner is given beside the request")
     request: str = Field("", description="the request of this round")
     rounds: tuple[EarlierRound, ...] = Field((), description="earlier requests with their outcomes")
+    transcript: Annotated[
+        tuple[CarriedEntry, ...], Field(exclude_if=is_empty, description="the parent's transcript, oldest first")
+    ] = ()
     feedback: tuple[str, ...] = Field((), description="feedback for the next draft")
     unread: tuple[str, ...] = Field((), description="messages sent during work that no draft has used yet")
     plan: CarriedPlan | None = Field(None, description="the parent's plan; it is in review again")

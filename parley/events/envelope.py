@@ -6,8 +6,8 @@ from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
 from parley.events.values import ActionId, Ended, ModelCall, Service, SessionId, Stored
 
-FORMAT = 2  # the newest format that this release reads
-RULES = 2  # the newest rules by which this release folds; 2: users' permissions (shared/domain/permissions.py)
+FORMAT = 3  # the newest format that this release reads
+RULES = 3  # the newest rules by which this release folds; 2: users' permissions; 3: messages answered beside work
 
 Number = Annotated[int, Field(ge=1)]
 Maker = Service | Literal["plan_store", "gateway"]
@@ -70,6 +70,13 @@ class Event(Stored):
             description="the model calls that this event accounts for; left out where there are none",
         ),
     ] = ()
+    names_session: str = Field(
+        "",
+        max_length=200,
+        exclude_if=_is_empty,
+        description="a title for the session, in place of the beginning of its first request; left out after the "
+        "first reply",
+    )
     ended: Annotated[
         tuple[Ended, ...],
         Field(

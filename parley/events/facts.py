@@ -6,6 +6,7 @@ from pydantic import Field, JsonValue
 
 from parley.events.carried import Carried
 from parley.events.envelope import Event, Maker
+from parley.events.offers import OfferedDraft
 from parley.events.values import (
     STEP_ID,
     ActionAttempt,
@@ -15,6 +16,7 @@ from parley.events.values import (
     Attempt,
     Check,
     Effect,
+    FurtherQuestion,
     Knowledge,
     Line,
     ModelCall,
@@ -100,9 +102,9 @@ class MessageReceived(Event):
 
 
 class RemarkAnswered(Event):
-    """A service answered a remark in words. Everything else is as it was before the remark."""
+    """A service answered a message in words, or it could not be answered. Everything else stays as it is."""
 
-    made_by = ("generator", "planner")
+    made_by = ("generator", "planner", "plan_store")
     type: Literal["remark.answered"] = "remark.answered"
     text: Text = Field(description="the reply")
 
@@ -114,12 +116,18 @@ class PlanDrafted(Event):
     of an execution plan. `checks`: how its draft was checked against the tools.
     """
 
-    made_by = ("planner",)
+    made_by = ("planner", "gateway")
     type: Literal["plan.drafted"] = "plan.drafted"
     kind: PlanKind = Field("text", description="`text`: sentences; `path`: nodes of a flow")
     goal: Text = Field(description="what the plan is for, in a sentence")
     steps: Steps = Field(description="what to do, in order")
     notes: str = Field("", description="anything the steps do not say")
+    say: Annotated[
+        str, Field(exclude_if=is_empty, description="words to the person beside it: answers, what is new")
+    ] = ""
+    offer: Version | None = Field(
+        None, exclude_if=is_none, description="version of the offer that was taken; absent where none was"
+    )
     path: PathPlan | None = Field(
         None, description="the path through nodes of flows; none: the plan does not walk a flow"
     )
@@ -129,6 +137,10 @@ class PlanDrafted(Event):
         description="of an execution plan: the id of its request, which all its versions share",
     )
     checks: Annotated[tuple[Check, ...], Field(exclude_if=is_empty, description="checks, with their results")] = ()
+    drops: Annotated[
+        tuple[Text, ...],
+        Field(exclude_if=is_empty, description="steps of the person's own that this version leaves out, in words"),
+    ] = ()
     reason: Annotated[
         str,
         Field(
@@ -222,11 +234,17 @@ class PlanDeleted(Event):
 class CodeDrafted(Event):
     """The generator's program for the approved plan. Its version as code is the version of this event."""
 
-    made_by = ("generator",)
+    made_by = ("generator", "gateway")
     type: Literal["code.drafted"] = "code.drafted"
     plan_version: Version = Field(description="the plan's version: the version of the event that made it")
     code: Text = Field(description="the whole program")
     explanation: str = Field("", description="what the generator says about it")
+    say: Annotated[
+        str, Field(exclude_if=is_empty, description="words to the person beside it: answers, what is new")
+    ] = ""
+    offer: Version | None = Field(
+        None, exclude_if=is_none, description="version of the offer that was taken; absent where none was"
+    )
     begins_round: bool = Field(
         False,
         description="true: the remark that this event answers is a new request; false: it is about what was in review",
@@ -292,6 +310,10 @@ class QuestionAsked(Event):
     form: dict[str, JsonValue] | None = Field(
         None, description="the values that the question is about; none: the text says it all"
     )
+    several: bool = Field(False, exclude_if=is_empty, description="true: several of the options may be chosen")
+    further: tuple[FurtherQuestion, ...] = Field(
+        (), exclude_if=is_empty, description="more questions, to be answered after this one or together with it"
+    )
 
 
 class QuestionAnswered(Event):
@@ -308,6 +330,10 @@ class QuestionAnswered(Event):
     key: str | None = Field(None, description="the key of the chosen option; none: the person wrote something else")
     kind: QuestionKind | None = Field(
         None, exclude_if=is_none, description="the question's kind; left out by older releases"
+    )
+    more: tuple[Text, ...] = Field((), exclude_if=is_empty, description="the answers to the questions that follow it")
+    place: int = Field(
+        0, ge=0, exclude_if=is_empty, description="which of several questions it answers: 0 is the first one"
     )
     is_input: bool = Field(
         False,
@@ -334,7 +360,7 @@ class TurnPlanned(Event):
     `already_done`: the actions that an earlier version of the plan has finished.
     """
 
-    made_by = ("planner",)
+    made_by = ("planner", "gateway")
     type: Literal["turn.planned"] = "turn.planned"
     turn: Version = Field(description="counts the session's turns")
     sub_goal: Text = Field(description="what the turn is for")
@@ -342,6 +368,12 @@ class TurnPlanned(Event):
     selected_tool: str = Field("", description="the tool that the planner chose first")
     required_skills: tuple[str, ...] = Field((), description="the skills that the sub-goal needs")
     reasoning: str = Field("", description="why, in words")
+    say: Annotated[
+        str, Field(exclude_if=is_empty, description="words to the person beside it: answers, what is new")
+    ] = ""
+    offer: Version | None = Field(
+        None, exclude_if=is_none, description="version of the offer that was taken; absent where none was"
+    )
     sub_goals: Annotated[
         tuple[Line, ...], Field(max_length=100, description="the sub-goals that remain, in order")
     ] = ()
@@ -380,6 +412,28 @@ class TurnPlanned(Event):
             description="actions that an earlier version of the plan finished: they do not run again",
         ),
     ] = ()
+
+
+class OfferMade(Event):
+    """A draft in answer to a message, beside what waits or runs: it takes its place only when the person says so.
+
+    Taking it makes an event of the draft's kind, which names this one.
+    """
+
+    made_by = ("planner", "generator")
+    type: Literal["offer.made"] = "offer.made"
+    say: Annotated[
+        str, Field(exclude_if=is_empty, description="words to the person beside it: answers, what is new")
+    ] = ""
+    draft: OfferedDraft = Field(description="what is offered")
+
+
+class OfferKept(Event):
+    """What waits or runs is kept, and the offer is turned down."""
+
+    made_by = ("gateway",)
+    type: Literal["offer.kept"] = "offer.kept"
+    offer: Version = Field(description="version of the offer")
 
 
 class TurnRequested(Event):
@@ -799,6 +853,8 @@ SessionEvent = Annotated[
     | QuestionAsked
     | QuestionAnswered
     | TurnPlanned
+    | OfferMade
+    | OfferKept
     | TurnRequested
     | TurnChanged
     | ApprovalGiven

@@ -51,6 +51,10 @@ class Stored(BaseModel):
     )
 
 
+Speaker = Literal["person", "planner", "generator", "verifier", "tool"]
+EntryKind = Literal["request", "message", "question", "answered", "draft", "decision", "run", "verdict", "answer"]
+
+
 def content_hash(content: str) -> str:
     """SHA-256 of a text, in hex. What an approval is bound to is `canonical_hash` (parley/events/hashing.py)."""
     return hashlib.sha256(content.encode()).hexdigest()
@@ -148,6 +152,9 @@ class SessionSettings(Stored):
         ge=1,
         description="seconds after which an open approval, or a step's open question, expires",
     )
+    plan_required: bool = Field(
+        False, exclude_if=is_empty, description="true: the request is planned, never answered in words"
+    )
     call_budget: int | None = Field(
         None,
         ge=1,
@@ -216,6 +223,14 @@ class SessionSettings(Stored):
             description="instructions that every version of an execution plan must follow; absent where there are none",
         ),
     ] = ""
+
+
+class FurtherQuestion(Stored):
+    """A question that is asked together with another one."""
+
+    text: Annotated[str, Field(min_length=1, max_length=50_000, description="the words")]
+    options: tuple[Option, ...] = Field((), description="the answers to choose from; empty: any text")
+    several: bool = Field(False, description="true: several of the options may be chosen")
 
 
 class Step(Stored):

@@ -18,11 +18,12 @@ from shared.domain.consequences import with_consequences
 from shared.domain.evolve import evolve
 from shared.domain.expiry import check_expiry
 from shared.domain.flow_paths import OPEN_STATUSES
+from shared.domain.offers import DraftEvent, check_taken
 from shared.domain.permissions import denial
 from shared.domain.plan_approval import preapproval_problems, starts_by_setting
 from shared.domain.plan_steps import already_done
 from shared.domain.service_event_checks import RELOAD, check_is_own_work, check_is_user
-from shared.domain.session import ReviewTarget, Session, before_remark, review_target, undecided_actions
+from shared.domain.session import RULES_OF_REPLIES, ReviewTarget, Session, review_target, undecided_actions
 from shared.domain.state import Action, Plan
 from shared.domain.workflows import workflow_of_plan, workflow_of_turn
 
@@ -31,12 +32,20 @@ WRONG_CONSEQUENCES = (
 )
 
 RULES_OF_PERMISSIONS = 2  # the first rules that refuse an event of a user who may not append it
+DECISIONS = ("plan.approved", "code.approved", "approval.given")  # are checked in full under any rules
+OF_USERS = (  # who says them is checked under any rules
+    *("message.received", "question.answered", "plan.rejected", "code.rejected", "approval.denied", "turn.requested"),
+    *("policy.set", "budget.raised", "session.shared", "session.retried", "session.resumed"),
+)
 
 type Decision = facts.PlanApproved | facts.PlanRejected | facts.CodeApproved | facts.CodeRejected
 
 
 def admit(session: Session, event: SessionEvent) -> tuple[Session, str]:
     """The session after the event and ""; or the unchanged session and why the event cannot be its next one."""
+    if _is_of_older_rules(session, event):
+        wrong = _check_actor(session, event)
+        return (session, wrong) if wrong else (evolve(session, event), "")
     if wrong := admissible(session, event):
         return session, wrong
     if _opens_session(event):
@@ -45,6 +54,22 @@ def admit(session: Session, event: SessionEvent) -> tuple[Session, str]:
     if whole is event or _consequences(whole) == _consequences(event):
         return after, ""
     return session, WRONG_CONSEQUENCES
+
+
+def _is_of_older_rules(session: Session, event: SessionEvent) -> bool:
+    """Whether the release that wrote the event followed other rules of what comes next: it has checked the event.
+
+    Who says it is checked again, and so is what approves something.
+    """
+    older = max(session.rules, event.rules or 1) < RULES_OF_REPLIES
+    return older and event.type not in DECISIONS and not _opens_session(event)
+
+
+def _check_actor(session: Session, event: SessionEvent) -> str:
+    """Why the event's actor may not append it; "" if they may."""
+    if event.type in OF_USERS and (wrong := check_is_user(event)):
+        return wrong
+    return denial(session, event) if max(session.rules, event.rules or 1) >= RULES_OF_PERMISSIONS else ""
 
 
 def _consequences(event: SessionEvent) -> tuple[object, ...]:
@@ -58,9 +83,7 @@ def admissible(session: Session, event: SessionEvent) -> str:
     if _opens_session(event):
         return _check_opening(event)
     check = CHECKS.get(event.type)
-    if check and (wrong := check(session, event)):
-        return wrong
-    return denial(session, event) if max(session.rules, event.rules or 1) >= RULES_OF_PERMISSIONS else ""
+    return (check(session, event) if check else "") or _check_actor(session, event)
 
 
 def _opens_session(event: SessionEvent) -> bool:
@@ -123,7 +146,7 @@ def _check_options(plan: Plan, event: facts.PlanApproved) -> str:
 
 def _check_turn_planned(session: Session, event: facts.TurnPlanned) -> str:
     """An execution plan has only the turn of its steps, planned only if the settings require no approval."""
-    if wrong := check_is_own_work(session, event):
+    if wrong := _check_draft(session, event):
         return wrong
     if event.plan_version is None:
         by_step = workflow_of_turn(session, event).turn.by_step
@@ -178,9 +201,8 @@ def _check_code_rejected(session: Session, event: facts.CodeRejected) -> str:
 def _check_in_review(session: Session, event: Decision, target: ReviewTarget) -> str:
     """A rejection with `replan` names the newest version, in any phase; any other decision the version in review.
 
-    It stays in review while a remark about it is being answered.
+    It stays in review while a message about it is being answered.
     """
-    session = before_remark(session)
     item, version = (
         (session.plan, event.plan_version)
         if isinstance(event, facts.PlanApproved | facts.PlanRejected)
@@ -196,7 +218,7 @@ def _check_in_review(session: Session, event: Decision, target: ReviewTarget) ->
 
 
 def _check_action_decided(session: Session, event: facts.ApprovalGiven | facts.ApprovalDenied) -> str:
-    waiting = undecided_actions(session.turn) if before_remark(session).phase == "awaiting_approval" else ()
+    waiting = undecided_actions(session.turn) if session.phase == "awaiting_approval" else ()
     action = next((action for action in waiting if action.spec.id == event.action_id), None)
     if action is None:
         return f"action {event.action_id} does not wait for approval"
@@ -212,6 +234,19 @@ def _check_skipped(session: Session, event: facts.ActionSkipped) -> str:
     known = {action.spec.id for action in turn.actions if action.status in OPEN_STATUSES or action.is_dead}
     wrong = [action_id for action_id in event.dependents if action_id not in known]
     return check_is_user(event) or (f"{wrong[0]} is not a step that can be skipped" if wrong else "")
+
+
+def _check_draft(session: Session, event: DraftEvent) -> str:
+    """A worker drafts, or takes the open offer because the person said yes; a user can only take it."""
+    if event.offer is not None and (wrong := check_taken(session, event)):
+        return f"{wrong}: {RELOAD}"
+    by_user = event.offer is not None and not check_is_user(event)
+    return "" if by_user else check_is_own_work(session, event)
+
+
+def _check_offer_kept(session: Session, event: facts.OfferKept) -> str:
+    is_open = session.offer is not None and session.offer.version == event.offer
+    return check_is_user(event) or ("" if is_open else f"no offer of version {event.offer} is open: {RELOAD}")
 
 
 CHECKS: Mapping[str, Callable[[Session, Any], str]] = {
@@ -238,7 +273,9 @@ CHECKS: Mapping[str, Callable[[Session, Any], str]] = {
     **dict.fromkeys(("policy.set", "budget.raised", "session.shared"), _check_user),
     **dict.fromkeys(("session.retried", "session.resumed"), _check_user),
     "turn.planned": _check_turn_planned,
-    **dict.fromkeys(("remark.answered", "plan.drafted", "code.drafted"), check_is_own_work),
+    "offer.kept": _check_offer_kept,
+    **dict.fromkeys(("plan.drafted", "code.drafted"), _check_draft),
+    **dict.fromkeys(("remark.answered", "offer.made"), check_is_own_work),
     **dict.fromkeys(("actions.started",), check_is_own_work),
     **dict.fromkeys(("code.verified", "turn.verified"), check_is_own_work),
     **dict.fromkeys(("answer.given", "session.failed"), check_is_own_work),

@@ -5,25 +5,15 @@ from collections.abc import Callable, Iterable
 from parley.events import SessionEvent
 from parley.events.values import ActionSpec, Ended
 from shared.domain import flow_paths, memory, wording
+from shared.domain.dialogue import OpenQuestion
 from shared.domain.errors import Invalid
 from shared.domain.fast_replace import replace
 from shared.domain.plan_versions import begun_steps, next_attempts, step_id
-from shared.domain.session import (
-    SERVICE_OF,
-    Phase,
-    Remark,
-    Session,
-    enter_idle_phase,
-    enter_phase,
-    undecided_actions,
-    with_words,
-)
-from shared.domain.state import Action, ActionStatus, OpenQuestion, Turn
+from shared.domain.session import SERVICE_OF, Session, enter_idle_phase, enter_phase, undecided_actions
+from shared.domain.state import Action, ActionStatus, Turn
 from shared.domain.workflow import Edge
 
 MAX_ACTIONS = 50  # actions of a turn
-# In these phases a plan of steps waits until the user's message is answered. A step's own question comes first.
-HOLD_FOR_MESSAGES: frozenset[Phase] = frozenset({"executing", "verifying", "awaiting_approval", "waiting"})
 
 
 def next_batch(turn: Turn | None) -> tuple[Action, ...]:
@@ -63,7 +53,8 @@ def actions_to_start(session: Session) -> tuple[Action, ...]:
     """The actions of the current batch that are not started yet; its quiet reads are already running.
 
     Empty while the user has to decide about one of them, or while an action of earlier work is under way. For an
-    execution plan, empty while any step is running: references are resolved between batches.
+    execution plan, empty while any step is running: references are resolved between batches. While a message is
+    unanswered, only reads start.
     """
     began = session.work.version if session.work else session.version
     if session.turn is None or any(action.began < began for action in running_actions(session)):
@@ -72,7 +63,9 @@ def actions_to_start(session: Session) -> tuple[Action, ...]:
         return ()
     of_this_batch = {action.spec.id for action in session.turn.actions if action.began == began}
     batch = tuple(a for a in next_batch(session.turn) if of_this_batch.isdisjoint(a.spec.depends_on))
-    return () if any(action in batch for action in undecided_actions(session.turn)) else batch
+    if any(action in batch for action in undecided_actions(session.turn)):
+        return ()
+    return batch if not session.holds else tuple(action for action in batch if action.spec.effect == "read")
 
 
 def quiet_reads(session: Session) -> tuple[Action, ...]:
@@ -210,21 +203,16 @@ def leave_turn(session: Session) -> Session:
 def advance(session: Session, version: int) -> Session:
     """The session after the event of this version: the next batch runs, waits for approval, or the turn is verified.
 
-    The steps of an execution plan wait while a message that came during the batch is unanswered.
+    While a message is unanswered, only reads run next.
     """
-    return session if running_actions(session) else read_unread_messages(_advanced(session, version), version)
+    return session if running_actions(session) else hold(_advanced(session, version))
 
 
-def read_unread_messages(session: Session, version: int) -> Session:
-    """Makes the planner read the messages that came while steps of a plan ran, before another step begins.
-
-    They count as a remark on the plan: once the planner has answered, the plan goes on where it was.
-    """
-    turn, texts = session.turn, session.words.unread
-    if not texts or turn is None or not turn.rules.by_step or session.phase not in HOLD_FOR_MESSAGES:
+def hold(session: Session) -> Session:
+    """The session; without a due executor if it holds and a change would begin next."""
+    if not session.holds or session.phase != "executing" or running_actions(session):
         return session
-    remark = Remark(texts, "executing" if session.phase == "verifying" else session.phase)
-    return enter_phase(with_words(session, remark=remark, unread=()), "planning", version)
+    return session if actions_to_start(session) else replace(session, work=None)
 
 
 def _advanced(session: Session, version: int) -> Session:
@@ -235,6 +223,8 @@ def _advanced(session: Session, version: int) -> Session:
         return replace(
             enter_idle_phase(session, "awaiting_input"), question=_budget_question(version), resume_phase="executing"
         )
+    if session.turn_yields and any(a.end_reason == "superseded" for a in actions):
+        return enter_phase(leave_turn(session), "planning", version)  # the event ends the actions before it goes on
     batch = next_batch(session.turn)
     if not batch:
         # Once a step has failed, the plan waits for the user, and no longer for a time or condition.
@@ -242,7 +232,13 @@ def _advanced(session: Session, version: int) -> Session:
         return enter_idle_phase(session, "waiting") if waits else enter_phase(session, "verifying", version)
     if any(a in batch for a in undecided_actions(session.turn)):
         return enter_idle_phase(session, "awaiting_approval")
-    return enter_phase(session, "executing", version)
+    return read_messages_first(enter_phase(session, "executing", version), version)
+
+
+def read_messages_first(session: Session, version: int) -> Session:
+    """The session, back in planning if a change would begin next while a message for the next turn is unread."""
+    goes_on = session.phase != "executing" or running_actions(session) or actions_to_start(session)
+    return enter_phase(leave_turn(session), "planning", version) if session.turn_yields and not goes_on else session
 
 
 def follow_edge(session: Session, edge: Edge, version: int) -> Session:

@@ -12,6 +12,7 @@ from parley.events.values import (
     ActionSpec,
     Artefact,
     Check,
+    FurtherQuestion,
     Knowledge,
     ModelCall,
     NextAction,
@@ -45,6 +46,7 @@ class CommandMeta(NamedTuple):
     """Who gives a command, and when. Users' commands have the client's `id`, workers' commands the `work` they do.
 
     `cause` is the id of the event that led to the command; `usage` are the model calls that its event accounts for.
+    `title` is one that the model gave the session.
     """
 
     actor: str
@@ -53,6 +55,7 @@ class CommandMeta(NamedTuple):
     cause: str | None = None
     work: Work | None = None
     usage: tuple[ModelCall, ...] = ()
+    title: str = ""
 
 
 class Command(Value): ...
@@ -114,8 +117,11 @@ class EditCode(Command):
 
 
 class Answer(Command):
+    """The answer to the open question, and `more` to those that follow it."""
+
     text: str
     action_id: str | None = None
+    more: tuple[str, ...] = ()
 
 
 class Continue(Command): ...  # the session asks the user what comes next
@@ -124,6 +130,22 @@ class Continue(Command): ...  # the session asks the user what comes next
 class Run(Command):
     stdin: str = ""
     args: tuple[str, ...] = ()
+
+
+class TakeOffer(Command):
+    """Put the offered draft in the place of what waits or runs. `version`: of the offer that the person saw."""
+
+    version: int | None = None
+
+
+class KeepOffer(Command):
+    """Turn the offered draft down. `version`: of the offer that the person saw."""
+
+    version: int | None = None
+
+
+class AcceptOffer(Command):
+    """Take the open offer, because the person agreed to it in words. Sent by the service that answers."""
 
 
 class Complete(Command): ...
@@ -223,6 +245,7 @@ class DraftPlan(Command):
     goal: str
     steps: tuple[Step, ...]
     notes: str = ""
+    say: str = ""
     kind: PlanKind = "text"
     path: PathPlan | None = None
     checks: tuple[Check, ...] = ()
@@ -235,6 +258,7 @@ class BeginPlan(Command):
 class DraftCode(Command):
     code: str
     explanation: str = ""
+    say: str = ""
 
 
 class VerifyCode(Command):
@@ -250,6 +274,8 @@ class Ask(Command):
     about: QuestionKind = "request"
     action_id: str | None = None
     form: dict[str, JsonValue] | None = None
+    several: bool = False
+    further: tuple[FurtherQuestion, ...] = ()
 
 
 class Wait(Command):
@@ -268,6 +294,7 @@ class PlanTurn(Command):
     selected_tool: str = ""
     required_skills: tuple[str, ...] = ()
     reasoning: str = ""
+    say: str = ""
     sub_goals: tuple[str, ...] = ()
     final: bool = False
     recalled: tuple[Recalled, ...] = ()
@@ -361,3 +388,6 @@ class RecordLook(Command, ActionAttempt):
     value: JsonValue = None
     error: str = ""
     met: bool = False
+
+
+NoDraft = Ask | AnswerRemark | AcceptOffer  # what answers a message instead of a draft

@@ -10,8 +10,7 @@ from parley.events.values import Ended, EndReason
 from shared.domain import flow_paths
 from shared.domain.batches import begin_quiet_reads, blocked_actions, end_actions, find_action, quiet_reads
 from shared.domain.evolve import evolve
-from shared.domain.messages import stop_takes_back_remark
-from shared.domain.session import Session, undecided_actions
+from shared.domain.session import Session, undecided_actions, withdraws_message
 from shared.domain.state import Turn
 
 PLANS_A_TURN = facts.TurnPlanned | facts.TurnRequested | facts.PlanApproved
@@ -91,7 +90,9 @@ def _path_changes(turn: Turn, event: facts.TurnChanged) -> dict[str, object]:
 def _ended_actions(before: Session, event: SessionEvent, after: Session) -> tuple[Ended, ...]:
     reason = _end_reason(before, event, after)
     actions = before.turn.actions if before.turn and reason else ()
-    open_actions = (action for action in actions if action.status in (*flow_paths.OPEN_STATUSES, "running"))
+    denied = event.action_id if isinstance(event, facts.ApprovalDenied) else ""
+    open_statuses = (*flow_paths.OPEN_STATUSES, "running")
+    open_actions = (action for action in actions if action.status in open_statuses and action.spec.id != denied)
     ended = tuple(
         Ended(id=action.spec.id, reason=reason, began=action.status == "running") for action in open_actions if reason
     )
@@ -106,7 +107,7 @@ def _ended_actions(before: Session, event: SessionEvent, after: Session) -> tupl
 def _end_reason(before: Session, event: SessionEvent, after: Session) -> EndReason | None:
     """Why the open actions of the current turn end; None while the turn goes on."""
     match event:
-        case facts.SessionStopped() if not stop_takes_back_remark(before):
+        case facts.SessionStopped() if not withdraws_message(before):
             return "stopped"
         case facts.PlanCancelled() | facts.PlanDeleted():
             return "cancelled"

@@ -82,8 +82,9 @@ def _by_newest_rules(session: Session, event: SessionEvent) -> SessionEvent:
 
 def due(after: Session) -> Due:
     """Who is due after the event that led to `after`: a service, the user, or nobody."""
-    if after.work and after.work.version == after.version:
-        return after.work.service
+    for work in after.works:
+        if work.version == after.version:
+            return work.service
     return "user" if after.is_awaiting_user else "nobody"
 
 

@@ -39,10 +39,17 @@ OTHERS = {
     "turn.changed": "changed the path",
     "answer.judged": "judged the answer",
 }
-VERBS = REVIEWS | HALTS | OTHERS
+OFFERS = {
+    "offer.kept": "kept what was there",
+    "plan.drafted": "took the offer",
+    "code.drafted": "took the offer",
+    "turn.planned": "took the offer",
+}
+VERBS = REVIEWS | HALTS | OTHERS | OFFERS
 _REVIEW_EVENTS = (*REVIEWS, "approval.expired")
 COMPETING_EVENTS: dict[type[c.Command], tuple[str, ...]] = {
     **dict.fromkeys((c.Approve, c.Reject, c.EditPlan, c.EditCode, c.Skip), _REVIEW_EVENTS),
+    **dict.fromkeys((c.TakeOffer, c.KeepOffer), tuple(OFFERS)),
     c.Answer: ("question.answered", "budget.raised", *_REVIEW_EVENTS),
     c.Retry: ("session.retried", "action.skipped", "message.received", "plan.edited", "plan.rejected"),
     c.Pause: ("session.paused",),
@@ -82,6 +89,8 @@ def with_decision(decisions: tuple[Decision, ...], event: SessionEvent) -> tuple
 
 
 def _subject(fields: Mapping[str, Any]) -> str:
+    if offer := fields.get("offer"):
+        return f"v{offer}"
     version = next((fields[name] for name in ("plan_version", "code_version", "base_version") if name in fields), None)
     return f"v{version}" if version else str(fields.get("action_id") or fields.get("question_id") or "")
 

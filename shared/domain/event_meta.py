@@ -7,7 +7,7 @@ from typing import TypedDict
 from parley.events.envelope import Event
 from parley.events.values import ModelCall, Step
 from shared.domain.commands import CommandMeta
-from shared.domain.session import Session
+from shared.domain.session import Session, is_untitled
 
 
 class EventMeta(TypedDict):
@@ -21,6 +21,7 @@ class EventMeta(TypedDict):
     actor: str
     needs: int
     usage: tuple[ModelCall, ...]
+    names_session: str
 
 
 def event_id(session: Session, meta: CommandMeta, event_type: str, suffix: str = "") -> str:
@@ -47,6 +48,7 @@ def event_meta(
         "actor": meta.actor,
         "needs": needs,
         "usage": meta.usage,
+        "names_session": meta.title if is_untitled(session) else "",
     }
 
 

@@ -8,9 +8,9 @@ from functools import reduce
 from typing import Any, assert_never
 
 from parley.events import SessionEvent, facts
-from shared.domain import forks, messages, outcomes, plans_and_code, polling, turns, waiting_steps, workflows
+from shared.domain import forks, messages, outcomes, plans_and_code, polling, questions, turns, waiting_steps, workflows
 from shared.domain.actors import USER_PREFIX
-from shared.domain.batches import begin_quiet_reads, end_actions, follow_edge, mark_actions
+from shared.domain.batches import begin_quiet_reads, end_actions, follow_edge, hold, mark_actions
 from shared.domain.budgets import budget_raised
 from shared.domain.decisions import with_decision
 from shared.domain.fast_replace import replace
@@ -18,36 +18,16 @@ from shared.domain.session import (
     MAX_RECENT_COMMANDS,
     SERVICE_OF,
     Session,
-    before_remark,
-    defer_remark,
+    asks_for_budget,
     enter_idle_phase,
     enter_phase,
     with_answer,
-    with_words,
+    with_heard,
+    withdraws_message,
 )
 from shared.domain.state import Failure
+from shared.domain.transcript import with_transcript
 from shared.domain.usage import add_calls, add_work
-
-DEFERS_REMARK = (
-    facts.PlanApproved
-    | facts.PlanRejected
-    | facts.PlanEdited
-    | facts.PlanCancelled
-    | facts.PlanDeleted
-    | facts.CodeApproved
-    | facts.CodeRejected
-    | facts.CodeEdited
-    | facts.CodeVerified
-    | facts.TurnRequested
-    | facts.TurnChanged
-    | facts.ApprovalGiven
-    | facts.ApprovalDenied
-    | facts.ApprovalExpired
-    | facts.ActionSkipped
-    | facts.TurnVerified
-    | facts.AnswerGiven
-    | facts.SessionCompleted
-)
 
 
 def evolve(session: Session, event: SessionEvent) -> Session:
@@ -57,7 +37,9 @@ def evolve(session: Session, event: SessionEvent) -> Session:
     accounted = add_calls(
         end_actions(session, (ended for ended in event.ended if ended.id not in planned)), event.usage
     )
-    after = _apply(_without_remark(accounted, event), event)
+    after = _apply(_taking_in(accounted, event), event)
+    if session.phase in SERVICE_OF and after.phase in ("awaiting_approval", "waiting"):
+        after = messages.answer_unread(after, event.version)  # beside what waits now
     after = end_actions(
         after, (ended for ended in event.ended if ended.id in planned or ended.reason == "dependency_failed")
     )
@@ -73,6 +55,7 @@ def evolve(session: Session, event: SessionEvent) -> Session:
     after = replace(
         after,
         version=event.version,
+        title=event.names_session or after.title,
         needs=needs,
         rules=rules,
         recent_commands=recent,
@@ -80,7 +63,7 @@ def evolve(session: Session, event: SessionEvent) -> Session:
         plan_changed_at=changed_at,
         decisions=with_decision(session.decisions, event),
     )
-    return add_work(session, after, event)
+    return add_work(session, with_transcript(session, after, event), event)
 
 
 def fold(session: Session, events: Iterable[SessionEvent]) -> Session:
@@ -88,8 +71,7 @@ def fold(session: Session, events: Iterable[SessionEvent]) -> Session:
 
 
 def _review_state(session: Session) -> tuple[object, ...]:
-    """What the user decides on. The time limit of an approval restarts when it changes; remarks do not change it."""
-    session = before_remark(session)
+    """What the user decides on. The time limit of an approval restarts when it changes; messages do not change it."""
     turn = (session.turn.number, *(a.spec for a in session.turn.actions)) if session.turn else ()
     return session.id, session.phase, session.work, session.plan, session.code, session.question, turn
 
@@ -100,23 +82,29 @@ def _plan_state(session: Session) -> tuple[object, ...]:
     return session.plan, session.begun_steps, turn.actions if turn and turn.rules.by_step else ()
 
 
-def _without_remark(session: Session, event: SessionEvent) -> Session:
-    """The session that the event applies to: a draft takes the open remark in, a decision defers it."""
-    if session.words.remark is None:
-        return session
+def _taking_in(session: Session, event: SessionEvent) -> Session:
+    """The session that the event applies to: a draft takes messages in, and so does the user's own edit."""
     match event:
+        case facts.TurnPlanned() if event.plan_version is not None:
+            return session
         case facts.PlanDrafted() | facts.CodeDrafted() | facts.TurnPlanned():
-            return messages.take_in_remark(session, event.version, begins_round=event.begins_round)
+            return messages.take_in_draft(session, event)
+        case facts.PlanEdited() | facts.CodeEdited() if session.reply is None:
+            return with_heard(session, event.version)
         case _:
-            return defer_remark(session) if isinstance(event, DEFERS_REMARK) else session
+            return session
 
 
 def _apply(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR0911, PLR0912  one line per event type
     match event:
         case facts.MessageReceived():
             return messages.message_received(session, event)
+        case facts.OfferMade():
+            return messages.offer_made(session, event)
+        case facts.OfferKept():
+            return messages.offer_kept(session, event)
         case facts.RemarkAnswered():
-            return waiting_steps.resume_plan(with_words(before_remark(session), reply=event.text), event.version)
+            return messages.remark_answered(session, event)
         case (
             facts.PlanDrafted()
             | facts.PlanEdited()
@@ -136,9 +124,9 @@ def _apply(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         ):
             return _apply_and_follow_edge(session, event)
         case facts.QuestionAsked():
-            return messages.question_asked(session, event)
+            return questions.question_asked(session, event)
         case facts.QuestionAnswered():
-            return messages.question_answered(session, event)
+            return questions.question_answered(session, event)
         case facts.TurnChanged():
             return turns.turn_changed(session, event)
         case facts.ApprovalGiven():
@@ -146,9 +134,7 @@ def _apply(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
                 mark_actions(session, [event.action_id], "approved", allowed=True), event.version
             )
         case facts.ApprovalDenied():
-            return turns.approval_decided(
-                mark_actions(session, [event.action_id], "denied", error=event.reason), event.version
-            )
+            return messages.action_denied(session, event)
         case facts.ApprovalExpired():
             return turns.approval_expired(session, event)
         case facts.ActionsStarted():
@@ -176,17 +162,16 @@ def _apply(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             return replace(session, policies={**session.policies, event.tool: event.policy})
         case facts.SessionStopped():
             return _session_stopped(session, event.version)
-        case facts.SessionPaused():
-            return replace(session, paused=True)
+        case facts.SessionPaused():  # a session at rest is not paused: under older rules, only the reply to a message
+            return replace(session, paused=session.phase not in ("resting", "failed"))
         case facts.SessionResumed():
             resumed = replace(session, paused=False)
             waits = session.phase in SERVICE_OF and session.work is None
-            return enter_phase(resumed, session.phase, event.version) if waits else resumed
+            return hold(enter_phase(resumed, session.phase, event.version)) if waits else resumed
         case facts.SessionFailed():
-            failure = Failure(event.phase, event.reason, event.retryable, event.model_reply)
-            return replace(enter_idle_phase(session, "failed"), resume_phase=session.phase, failure=failure)
+            return _session_failed(session, event)
         case facts.SessionRetried():
-            return turns.session_retried(session, event)
+            return messages.answer_unread(turns.session_retried(session, event), event.version)
         case facts.SessionCompleted():
             return enter_idle_phase(session, "resting", "completed")
         case facts.SessionForked():
@@ -228,27 +213,44 @@ APPLY_BY_TYPE: dict[str, Callable[[Session, Any], Session]] = {
 
 
 def _apply_and_follow_edge(session: Session, event: SessionEvent) -> Session:
-    """Applies the event to plan, code, turn or answer, and enters the phase that the workflow's edge leads to."""
+    """Applies the event to plan, code, turn or answer, and enters the phase that the workflow's edge leads to.
+
+    Before actions begin, messages that a stop or a fork has left are answered.
+    """
     if isinstance(event, facts.TurnVerified) and session.turn is None:
         return session
-    return follow_edge(APPLY_BY_TYPE[event.type](session, event), workflows.edge_for(session, event), event.version)
+    edge = workflows.edge_for(session, event)
+    after = follow_edge(APPLY_BY_TYPE[event.type](session, event), edge, event.version)
+    return messages.answer_unread(after, event.version) if edge.to == "batch" else after
 
 
 def _budget_raised_event(session: Session, event: facts.BudgetRaised) -> Session:
     session = budget_raised(session, event)
-    waits = session.question is not None and session.question.about == "budget"
-    return turns.resume_phase(session, session.resume_phase or "planning", event.version) if waits else session
+    if not asks_for_budget(session):
+        return session
+    return questions.budget_answered(session, event.version)
+
+
+def _session_failed(session: Session, event: facts.SessionFailed) -> Session:
+    """The session, which a retry lets go on. Under older rules, also the reply to a message could fail it."""
+    failure = Failure(event.phase, event.reason, event.retryable, event.model_reply)
+    replied = session.reply is not None and session.reply.service == event.actor and session.phase not in SERVICE_OF
+    failed = replace(enter_idle_phase(session, "failed"), resume_phase=session.phase, failure=failure)
+    return replace(failed, reply=None) if replied else failed
 
 
 def _session_stopped(session: Session, version: int) -> Session:
     """The session at rest. A retry enters the interrupted phase again, or the phase that asked the open question.
 
-    A stop withdraws an open remark, which restores the session before it. If steps of a plan would run next, it stops
-    the plan instead, and the remark is answered when the plan goes on.
+    Where nothing is at work, a stop only withdraws the messages that are to be answered. Those that the stopped work
+    would have left to the next draft stay unread.
     """
-    if messages.stop_takes_back_remark(session):
-        return waiting_steps.resume_plan(before_remark(session), version)
-    session = defer_remark(session)
+    if withdraws_message(session):
+        heard = replace(with_heard(session, version), reply=None)
+        at = session.asked_beside
+        return questions.return_beside(heard, at, version) if at else waiting_steps.resume_plan(heard, version)
     asked_by_a_phase = session.question is not None and session.question.about in ("request", "budget", "continue")
     halted = session.resume_phase if asked_by_a_phase else session.phase
-    return replace(enter_idle_phase(session, "resting", "stopped"), resume_phase=halted)
+    takes_in = session.reply is not None or session.phase in ("planning", "coding")
+    stopped = replace(messages.take_in(session) if takes_in else session, reply=None, offer=None)
+    return replace(enter_idle_phase(stopped, "resting", "stopped"), resume_phase=halted)

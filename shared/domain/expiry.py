@@ -5,7 +5,7 @@ from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.domain.errors import OutOfTurn
 from shared.domain.event_meta import event_meta
-from shared.domain.session import Session, before_remark
+from shared.domain.session import Session
 
 
 def question_step(session: Session) -> str | None:
@@ -17,7 +17,7 @@ def question_step(session: Session) -> str | None:
 
 def expires(session: Session) -> bool:
     """Whether the open request to the user expires after the session's `approval_timeout`."""
-    return before_remark(session).phase == "awaiting_approval" or question_step(session) is not None
+    return session.phase == "awaiting_approval" or question_step(session) is not None
 
 
 def expire(session: Session, command: c.Expire, meta: CommandMeta) -> facts.ApprovalExpired:

@@ -3,22 +3,15 @@
 import json
 
 from parley.events import facts
-from parley.events.carried import Carried, CarriedCode, CarriedPlan, EarlierRound
+from parley.events.carried import Carried, CarriedCode, CarriedEntry, CarriedPlan
 from parley.events.values import Knowledge
 from shared.domain.actors import USER_PREFIX
 from shared.domain.batches import leave_turn
+from shared.domain.dialogue import TranscriptEntry, UnreadMessage, Words
 from shared.domain.fast_replace import replace
 from shared.domain.newest_within import newest_within
-from shared.domain.session import (
-    MAX_WORDS_BYTES,
-    Counts,
-    Session,
-    SessionAnswer,
-    Words,
-    defer_remark,
-    enter_idle_phase,
-)
-from shared.domain.state import Code, Plan, Round
+from shared.domain.session import MAX_WORDS_BYTES, Counts, Session, SessionAnswer, enter_idle_phase
+from shared.domain.state import Code, Plan
 
 
 def carry_over(session: Session) -> Carried:
@@ -26,9 +19,6 @@ def carry_over(session: Session) -> Carried:
 
     The newest knowledge and messages are kept up to a size as JSON, so that the fork fits into one event.
     """
-    session = defer_remark(session)
-    words = newest_within((*session.words.feedback, *session.words.unread), MAX_WORDS_BYTES, _json)
-    unread = session.words.unread[-len(words) :]
     return Carried(
         title=session.title,
         workflow=session.workflow,
@@ -36,11 +26,8 @@ def carry_over(session: Session) -> Carried:
         time_zone=session.time_zone or None,
         knowledge=newest_within(session.words.knowledge, MAX_WORDS_BYTES, _json),
         request=session.words.request,
-        rounds=tuple(
-            EarlierRound(request=earlier.request, outcome=earlier.outcome) for earlier in session.words.earlier
-        ),
-        feedback=words[: len(words) - len(unread)],
-        unread=unread,
+        transcript=tuple(CarriedEntry(by=entry.by, kind=entry.kind, text=entry.text) for entry in session.transcript),
+        unread=tuple(message.text for message in session.words.unread),
         plan=_carried_plan(session.plan) if session.plan else None,
         plan_number=session.counts.plans,
         code=_carried_code(session.code) if session.code and _current(session) else None,
@@ -97,11 +84,10 @@ def session_forked(event: facts.SessionForked) -> Session:
         parent_id=event.parent_id,
         words=Words(
             request=carried.request,
-            earlier=tuple(Round(earlier.request, earlier.outcome) for earlier in carried.rounds),
             knowledge=carried.knowledge,
-            feedback=carried.feedback,
-            unread=carried.unread,
+            unread=tuple(UnreadMessage(event.version, text) for text in (*carried.feedback, *carried.unread)),
         ),
+        transcript=_transcript(event),
         plan=_plan(event, carried.plan) if carried.plan else None,
         code=_code(event, carried.code) if carried.plan and carried.code else None,
         answer=SessionAnswer(carried.answer, carried.confidence),
@@ -111,6 +97,17 @@ def session_forked(event: facts.SessionForked) -> Session:
     )
     task = fork.plan.task if fork.plan else ""
     return enter_idle_phase(replace(fork, task=task), "awaiting_approval" if fork.plan else "resting")
+
+
+def _transcript(event: facts.SessionForked) -> tuple[TranscriptEntry, ...]:
+    """The parent's transcript; of a fork by an older release, its rounds and feedback."""
+    version, carried = event.version, event.carried
+    if carried.transcript:
+        return tuple(TranscriptEntry(version, entry.by, entry.kind, entry.text) for entry in carried.transcript)
+    told = [TranscriptEntry(version, "person", "request", each.request) for each in carried.rounds]
+    told.append(TranscriptEntry(version, "person", "request", carried.request))
+    told += [TranscriptEntry(version, "person", "message", text) for text in (*carried.feedback, *carried.unread)]
+    return tuple(entry for entry in told if entry.text)
 
 
 def _plan(event: facts.SessionForked, plan: CarriedPlan) -> Plan:

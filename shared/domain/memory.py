@@ -69,8 +69,7 @@ class Memory:
     """`planned` and `executed` count the actions of the current request.
 
     `deeds` holds its ended actions, `earlier` those of earlier requests. `settled` holds the outcomes of all its writes
-    by key, also of those no longer in `deeds`. `heard` holds the messages that a turn was planned with. `closing` is
-    the planner's reason for having nothing left to do.
+    by key, also of those no longer in `deeds`. `closing` is the planner's reason for having nothing left to do.
     """
 
     sub_goals: tuple[SubGoal, ...] = ()
@@ -81,7 +80,6 @@ class Memory:
     planned: int = 0
     executed: int = 0
     settled: dict[str, ActionStatus] = field(default_factory=dict)
-    heard: tuple[str, ...] = ()
     closing: str = ""
 
 
@@ -95,7 +93,7 @@ def action_history(memory: Memory, turn: Turn | None) -> tuple[ActionRecord, ...
     return _within_limits((*memory.deeds, *records_of(turn)))
 
 
-def turn_planned(memory: Memory, event: facts.TurnPlanned, consumed: tuple[str, ...]) -> Memory:
+def turn_planned(memory: Memory, event: facts.TurnPlanned) -> Memory:
     """The memory with the turn's sub-goals as the open ones; sub-goals with a result keep it."""
     goals = (*event.sub_goals, *sub_goals_of(event.sub_goal, event.actions))
     failed = (replace(each, status="failed") if each.goal in event.given_up else each for each in memory.sub_goals)
@@ -103,7 +101,6 @@ def turn_planned(memory: Memory, event: facts.TurnPlanned, consumed: tuple[str, 
         _with_sub_goals(replace(memory, sub_goals=tuple(failed)), goals),
         recalled=event.recalled or memory.recalled,
         planned=memory.planned + len(event.actions),
-        heard=consumed,
         closing="" if event.actions else event.reasoning[:MAX_CLOSING],
     )
 

@@ -59,5 +59,5 @@ def starts_by_setting(session: Session) -> bool:
     plan, words = session.plan, session.words
     if plan is None or not plan.task or plan.task != session.task or plan.status != "pending_approval":
         return False
-    has_messages = words.remark is not None or words.feedback or session.next_draft.another
+    has_messages = session.reply is not None or words.unread or session.next_draft.another
     return session.phase == "planning" and not session.settings.require_plan_approval and not has_messages

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from parley.events import SessionEvent, facts
-from parley.events.values import ActionSpec
+from parley.events import facts
+from parley.events.values import ActionSpec, Step
 from shared.domain import commands as c
 from shared.domain.batches import leave_turn
 from shared.domain.commands import CommandMeta
@@ -20,26 +20,36 @@ from shared.domain.state import Plan
 from shared.domain.workflows import workflow_of_plan
 
 
-def draft(session: Session, command: c.DraftPlan, meta: CommandMeta) -> SessionEvent:
+def draft(session: Session, command: c.DraftPlan, meta: CommandMeta) -> facts.PlanDrafted:
     acts = workflow_of_plan(session, command.kind).turn.by_step
-    drafted_in = drafting_session(session)
+    begins = begins_round(session)
+    base = drafting_session(session)
     goal, steps, notes = command.goal, command.steps, command.notes
-    if acts and (wrong := (*plan_problems(steps, goal, notes), *changed_begun_steps(drafted_in, steps))):
+    if acts and (wrong := (*plan_problems(steps, goal, notes), *changed_begun_steps(base, steps))):
         raise refusal(steps, wrong)
-    task = task_of(drafted_in) if acts else None
-    reason = draft_reason(drafted_in, first=acts and not drafted_in.task)
+    task = task_of(base) if acts else None
+    reason = draft_reason(session, first=acts and not base.task and not begins)
     return facts.PlanDrafted(
         **event_meta(session, meta, facts.PlanDrafted, needs=format_of_steps(steps)),
         kind=command.kind,
         goal=goal,
         steps=steps,
         notes=notes,
+        say=command.say,
         path=command.path,
         task=task,
         checks=command.checks,
+        drops=() if begins else _dropped(base.plan, steps),
         reason=reason,
-        begins_round=begins_round(session),
+        begins_round=begins,
     )
+
+
+def _dropped(before: Plan | None, steps: Sequence[Step]) -> tuple[str, ...]:
+    """The users' own steps that these leave out, in words."""
+    left = {step.id for step in steps}
+    own = before.own_steps if before else ()
+    return tuple(step.text for step in (before.steps if before else ()) if step.id in own and step.id not in left)
 
 
 def approve(session: Session, plan: Plan, command: c.Approve, meta: CommandMeta) -> facts.PlanApproved:

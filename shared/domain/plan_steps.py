@@ -34,6 +34,29 @@ def unused_id(taken: set[str]) -> str:
     return f"s{number}"
 
 
+def with_kept_ids(steps: Sequence[Step], before: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps of a text plan with ids: those of the steps of `before` that they keep or reword, else new ones.
+
+    A step that names no id is the one with the same text or, where none came or went, the one in the same place.
+    """
+    by_text = {step.text: step.id for step in before if step.id}
+    free, ids = [step.id for step in before if step.id], dict[int, str]()
+
+    def keep(place: int, id_: str | None) -> None:
+        if place not in ids and id_ in free:
+            free.remove(id_)
+            ids[place] = id_
+
+    for place, step in enumerate(steps):
+        keep(place, step.id)
+    for place, step in enumerate(steps):
+        keep(place, by_text.get(step.text))
+    for place, step in enumerate(before if len(before) == len(steps) else ()):
+        keep(place, step.id)
+    taken = {id_ for step in before if (id_ := step.id)}
+    return tuple(step.model_copy(update={"id": ids.get(place) or unused_id(taken)}) for place, step in enumerate(steps))
+
+
 def required_steps(step: Step) -> tuple[str, ...]:
     """The ids of the steps that must finish before this one: those in `after`, and those it refers to."""
     return tuple(dict.fromkeys((*step.after, *referenced_steps(step.for_each), *referenced_steps(step.arguments))))
@@ -62,8 +85,10 @@ def is_unfinished(session: Session) -> bool:
 
 
 def is_held_up(session: Session) -> bool:
-    """Whether the execution plan is unfinished and waits for the user: it rests or is paused."""
+    """Whether the execution plan is unfinished and waits for the user: it rests or is paused, and nobody replies."""
     plan = session.plan
+    if session.reply:
+        return False
     return is_unfinished(session) or (session.paused and bool(plan and plan.task) and task_status(session) == "paused")
 
 

@@ -1,23 +1,21 @@
 """How plans and code evolve: drafted, edited, approved, rejected, checked. Workflows say which phase follows."""
 
 from parley.events import facts
-from shared.domain import workflows
+from shared.domain import messages, workflows
+from shared.domain.actors import author_of
 from shared.domain.batches import leave_turn
 from shared.domain.fast_replace import replace
 from shared.domain.flow_paths import from_spec
-from shared.domain.newest_within import newest_within
 from shared.domain.plan_versions import with_next_attempt
 from shared.domain.session import (
-    MAX_CODE_FEEDBACK_BYTES,
     NextDraft,
     Session,
     with_code,
     with_next_draft,
     with_plan,
-    with_words,
 )
 from shared.domain.state import Code, Plan, PlanStatus, Turn
-from shared.domain.workflow import repairable, unread_while_drafting
+from shared.domain.workflow import repairable, unread, unread_while_drafting
 
 
 def plan_written(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Session:
@@ -26,14 +24,12 @@ def plan_written(session: Session, event: facts.PlanDrafted | facts.PlanEdited) 
     code = session.code
     if code and code.status in ("checking", "review", "rejected"):
         code = replace(code, status="superseded")
-    base = workflow.takes_in(leave_turn(session))
+    base = messages.without_program(leave_turn(replace(session, code=code)), event.version)
     plan = plan if isinstance(event, facts.PlanDrafted) else workflow.edited(plan)
     return replace(
         base,
         plan=plan,
         task=plan.task,
-        code=code,
-        words=replace(base.words, last_question=""),
         next_draft=NextDraft(),
         counts=replace(base.counts, plans=plan.number),
     )
@@ -55,20 +51,30 @@ def _plan(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Plan
         event.goal,
         event.steps,
         event.notes,
-        event.actor,
+        author_of(event),
         status=status,
         path=path,
         task=task,
         checks=event.checks,
+        own_steps=_own_steps(before, event),
     )
+
+
+def _own_steps(before: Plan | None, event: facts.PlanDrafted | facts.PlanEdited) -> tuple[str, ...]:
+    """The ids of the steps that users wrote or changed, in this version or in one before it of the same request."""
+    if before is None or (isinstance(event, facts.PlanDrafted) and event.begins_round):
+        return ()
+    known = {step.id: step for step in before.steps}
+    edited = event.steps if isinstance(event, facts.PlanEdited) else ()
+    own = {*before.own_steps, *(step.id for step in edited if step != known.get(step.id))}
+    return tuple(step.id for step in event.steps if step.id and step.id in own)
 
 
 def plan_approved(session: Session, event: facts.PlanApproved | facts.TurnPlanned) -> Session:
     """Approves the plan. Its steps become a turn, started at once or later; a text plan gets code written for it."""
     plan = session.plan
     if plan is None or event.turn is None:
-        approved = with_words(with_plan(session, "approved"), feedback_in_code=())
-        return with_next_draft(approved, problems=())
+        return with_next_draft(with_plan(session, "approved"), problems=())
     if isinstance(event, facts.TurnPlanned):
         return _with_steps(session, replace(plan, status="executing", approved_by_setting=True), event, event.turn)
     status: PlanStatus = "approved" if event.deferred else "executing"
@@ -105,8 +111,8 @@ def plan_cancelled(session: Session, _: facts.PlanCancelled) -> Session:
     return with_plan(session, "cancelled")
 
 
-def plan_deleted(session: Session, _: facts.PlanDeleted) -> Session:
-    return replace(session, plan=None, code=None)
+def plan_deleted(session: Session, event: facts.PlanDeleted) -> Session:
+    return messages.without_program(replace(session, plan=None, code=None), event.version)
 
 
 def code_written(session: Session, event: facts.CodeDrafted | facts.CodeEdited) -> Session:
@@ -119,15 +125,12 @@ def code_written(session: Session, event: facts.CodeDrafted | facts.CodeEdited) 
         plan_version,
         event.code,
         event.explanation if isinstance(event, facts.CodeDrafted) else "",
-        event.actor,
+        author_of(event),
         repairs=repairs,
     )
-    words = session.words
-    taken_in = newest_within(words.feedback_in_code + words.feedback, MAX_CODE_FEEDBACK_BYTES)
     return replace(
         leave_turn(session),
         code=code,
-        words=replace(words, feedback_in_code=taken_in, feedback=(), last_question=""),
         next_draft=NextDraft(),
         counts=replace(session.counts, codes=code.number),
     )
@@ -135,7 +138,7 @@ def code_written(session: Session, event: facts.CodeDrafted | facts.CodeEdited) 
 
 def code_verified(session: Session, event: facts.CodeVerified) -> Session:
     checked = with_code(session, checks=event.checks, tests=event.tests, status="review")
-    if checked.code is None or session.words.unread or not repairable(session, event):
+    if checked.code is None or unread(session, event) or not repairable(session, event):
         return checked
     repair = with_code(checked, repairs=checked.code.repairs + 1, status="rejected")
     return with_next_draft(

@@ -13,6 +13,10 @@ from shared.domain.state import ActionStatus
 from shared.domain.waiting_steps import due_steps, wait_kind
 
 AWAITS_OUTCOME: frozenset[ActionStatus] = frozenset({"running", "started", "uncertain"})
+REPLIES = (  # what a reply to a message can be
+    *(facts.RemarkAnswered, facts.OfferMade, facts.QuestionAsked),
+    *(facts.PlanDrafted, facts.CodeDrafted, facts.TurnPlanned),
+)
 RELOAD = "load the session and decide again"
 
 
@@ -23,14 +27,18 @@ def check_is_user(event: SessionEvent) -> str:
 
 
 def check_is_own_work(session: Session, event: SessionEvent) -> str:
-    """The event must name the current work and come from the service that is due, or fail the work as the keeper."""
-    work = session.work
-    if work is None:
+    """The event must name the current work and come from the service that is due, or give the work up as the keeper."""
+    works = session.works
+    if not works:
         return "no service is due"
-    if not event.id.startswith(f"{session.id}:{work.version}:"):
-        return f"its id does not begin with the work at hand, {session.id}:{work.version}: {RELOAD}"
-    failed_by_keeper = event.actor == KEEPER and isinstance(event, facts.SessionFailed)
-    is_sender = failed_by_keeper or event.actor == work.service
+    work = next((work for work in works if event.id.startswith(f"{session.id}:{work.version}:")), None)
+    if work is None:
+        return f"its id does not begin with the work at hand, {session.id}:{works[0].version}: {RELOAD}"
+    replies = work == session.reply
+    if (replies and not isinstance(event, REPLIES)) or (isinstance(event, facts.OfferMade) and not replies):
+        return f"{event.type} does not come of the {work.service}'s work: {RELOAD}"
+    gives_up = facts.RemarkAnswered if replies else facts.SessionFailed
+    is_sender = event.actor == work.service or (event.actor == KEEPER and isinstance(event, gives_up))
     return "" if is_sender else f"its actor is “{event.actor}”, but {work.service} is due"
 
 

@@ -15,13 +15,13 @@ from typing import Literal
 
 from pydantic import JsonValue, TypeAdapter
 
-from parley.events.values import FileRef, Knowledge, Role, Service, SessionSettings, Step, ToolPolicy, Workflow
+from parley.events.values import FileRef, Role, Service, SessionSettings, Step, ToolPolicy, Workflow
 from shared.domain.commands import Work
 from shared.domain.decisions import Decision
+from shared.domain.dialogue import Offer, OpenQuestion, TranscriptEntry, Words
 from shared.domain.fast_replace import replace
 from shared.domain.memory import Memory
-from shared.domain.newest_within import newest_within
-from shared.domain.state import Action, AnsweredQuestion, Code, Failure, OpenQuestion, Plan, PlanStatus, Round, Turn
+from shared.domain.state import Action, Code, Failure, Plan, PlanStatus, Turn
 from shared.domain.usage_totals import UsageTotals
 
 Phase = Literal[
@@ -48,46 +48,10 @@ SERVICE_OF: dict[Phase, Service] = {
     "answering": "generator",
 }
 USER_PHASES: frozenset[Phase] = frozenset({"awaiting_approval", "awaiting_input", "escalated"})
-MAX_ROUNDS = 12
+RULES_OF_REPLIES = 3  # the first rules by which a message is answered beside the work
 MAX_RECENT_COMMANDS = 100
 MAX_REPAIRS = 2
 MAX_WORDS_BYTES = 256 * 1024  # of knowledge, and of unread messages; one message can bring as much
-MAX_CODE_FEEDBACK_BYTES = 8_000  # of the feedback that the code has taken in
-
-
-@dataclass(frozen=True)
-class Remark:
-    """An unanswered remark: messages about what is in review or at rest.
-
-    The session returns to `phase` and `resume_phase`. `dialogue` holds what the service asked meanwhile.
-    """
-
-    texts: tuple[str, ...]
-    phase: Phase
-    resume_phase: Phase | None = None
-    dialogue: tuple[AnsweredQuestion, ...] = ()
-
-
-@dataclass(frozen=True)
-class Words:
-    """The user's messages, and how far drafts have taken them in.
-
-    feedback: what the next draft must take in. feedback_in_code: what the code has taken in since its plan was
-    approved. unread: messages that came while a service worked. last_question: the planner's last question, for the
-    prompt that takes in the answer. dialogue: questions and answers since the request. reply: the reply to the last
-    message.
-    """
-
-    request: str = ""
-    earlier: tuple[Round, ...] = ()
-    knowledge: tuple[Knowledge, ...] = ()
-    feedback: tuple[str, ...] = ()
-    feedback_in_code: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()
-    last_question: str = ""
-    dialogue: tuple[AnsweredQuestion, ...] = ()
-    remark: Remark | None = None
-    reply: str = ""
 
 
 @dataclass(frozen=True)
@@ -120,11 +84,21 @@ class SessionAnswer:
 
 
 @dataclass(frozen=True)
+class AskedBeside:
+    """Where a session was in which a service asked a question in reply to a message, while nothing was at work."""
+
+    phase: Phase
+    resume_phase: Phase | None = None
+    begins_round: bool = False
+
+
+@dataclass(frozen=True)
 class Session:
     """The fold of a session's first `version` events: general fields first, then the parts of the workflows.
 
     Changing the workflow keeps all parts. `needs` is the highest log format among the events, `rules` the version of
-    the rules that fold them. `since_version` is the version of the event that led to the current phase or review.
+    the rules that fold them. `reply`: a message is to be answered beside the work, or while somebody else is due.
+    `since_version` is the version of the event that led to the current phase or review.
     `time_zone` is the person's, by their newest message. `resume_phase` is the phase that failed, was stopped, or
     asked: a retry or answer enters it again. `left_running` holds actions of earlier turns that still run. Their
     outcomes are recorded too. `flow_results` holds, by flow, what earlier paths returned; `files` files by name.
@@ -142,10 +116,13 @@ class Session:
     phase: Phase = "resting"
     rest_reason: RestReason = "new"
     work: Work | None = None
+    reply: Work | None = None
+    offer: Offer | None = None
     resume_phase: Phase | None = None
     since_version: int = 0
     paused: bool = False
     question: OpenQuestion | None = None
+    asked_beside: AskedBeside | None = None
     failure: Failure | None = None
     spent: UsageTotals = field(default_factory=UsageTotals)
     at_work_since: datetime | None = None  # time of the last event while a service is due
@@ -156,6 +133,7 @@ class Session:
     decisions: tuple[Decision, ...] = ()  # the last ones, oldest first
 
     words: Words = field(default_factory=Words)
+    transcript: tuple[TranscriptEntry, ...] = ()
     plan: Plan | None = None
     plan_changed_at: datetime | None = None  # of the last event that changed the plan, its status or a step
     task: str = ""  # of the current request; all versions of its execution plan share it
@@ -180,7 +158,23 @@ class Session:
     @property
     def is_working(self) -> bool:
         """A service is due, and no pause keeps the session from going on."""
-        return self.phase in SERVICE_OF and not self.paused
+        return self.reply is not None or (self.work is not None and not self.paused)
+
+    @property
+    def holds(self) -> bool:
+        """Nothing but reads begins: a message is unread or unanswered, or an offer that came of it is open."""
+        return self.turn_yields or self.reply is not None or self.offer is not None
+
+    @property
+    def turn_yields(self) -> bool:
+        """A message is unread which the next turn takes in: no change of this one begins any more."""
+        reads = self.turn is not None and self.turn.rules.reads_messages and self.rules >= RULES_OF_REPLIES
+        return reads and bool(self.words.unread) and self.reply is None
+
+    @property
+    def works(self) -> tuple[Work, ...]:
+        """What services are due for: the work of the phase, and a message to be answered."""
+        return tuple(work for work in (self.work, self.reply) if work)
 
     @property
     def waiting_actions(self) -> tuple[Action, ...]:
@@ -192,6 +186,16 @@ class Session:
 
 
 SESSION: TypeAdapter[Session] = TypeAdapter(Session)
+
+
+def title_of(request: str) -> str:
+    """The title of a session that nobody has named: the beginning of its first request."""
+    return (request.strip().splitlines() or ["Untitled"])[0][:80]
+
+
+def is_untitled(session: Session) -> bool:
+    """Whether nobody has named the session."""
+    return session.title == title_of(session.words.request)
 
 
 def review_target(session: Session) -> ReviewTarget | None:
@@ -246,43 +250,37 @@ def with_counts(session: Session, **changes: int) -> Session:
     return replace(session, counts=replace(session.counts, **changes))
 
 
-def enter_phase(session: Session, phase: Phase, version: int) -> Session:
-    """The session in this phase, entered by the event of this version. A service's phase makes it due, unless paused.
+def withdraws_message(session: Session) -> bool:
+    """Whether a stop only withdraws the message that is to be answered, because nothing is at work."""
+    interrupted = session.resume_phase if asks_for_budget(session) else session.phase
+    awaits_reply = session.reply is not None and interrupted not in SERVICE_OF
+    return awaits_reply or session.asked_beside is not None
 
-    Drafting phases take in the unread messages, unless a remark is to be answered.
-    """
+
+def asks_for_budget(session: Session) -> bool:
+    return session.question is not None and session.question.about == "budget"
+
+
+def with_heard(session: Session, until: int) -> Session:
+    """The session whose messages up to this version have been taken in."""
+    return with_words(session, unread=tuple(said for said in session.words.unread if said.version > until))
+
+
+def enter_phase(session: Session, phase: Phase, version: int) -> Session:
+    """The session in this phase, entered by the event of this version. A service's phase makes it due unless paused."""
     service = SERVICE_OF.get(phase)
-    words = session.words
-    if phase in ("planning", "coding") and words.remark is None:
-        words = replace(words, feedback=newest_within(words.feedback + words.unread, MAX_WORDS_BYTES), unread=())
+    drafts = phase in ("planning", "coding")  # the draft takes a message in, and an offer is no longer needed
     return replace(
         session,
-        words=words,
+        reply=None if drafts else session.reply,
+        offer=None if drafts else session.offer,
         phase=phase,
         work=Work(service=service, version=version) if service and not session.paused else None,
         question=None,
+        asked_beside=None,
         resume_phase=None,
         failure=None,
     )
-
-
-def before_remark(session: Session) -> Session:
-    """The session as it was before the remark that is being answered."""
-    if (remark := session.words.remark) is None:
-        return session
-    at = with_words(enter_idle_phase(session, remark.phase), remark=None)
-    return replace(at, resume_phase=remark.resume_phase)
-
-
-def defer_remark(session: Session) -> Session:
-    """The session before its remark, with the remark's messages left to the next draft.
-
-    This lets the user decide about what is in review at once. Answers to questions about the remark are kept too.
-    """
-    if (remark := session.words.remark) is None:
-        return session
-    words = (*session.words.unread, *remark.texts, *(answered.answer for answered in remark.dialogue))
-    return with_words(before_remark(session), unread=newest_within(words, MAX_WORDS_BYTES))
 
 
 def enter_idle_phase(session: Session, phase: Phase, reason: RestReason | None = None) -> Session:
@@ -292,6 +290,7 @@ def enter_idle_phase(session: Session, phase: Phase, reason: RestReason | None =
         phase=phase,
         work=None,
         question=None,
+        asked_beside=None,
         resume_phase=None,
         failure=None,
         paused=session.paused and (phase in USER_PHASES or phase == "waiting" or phase in SERVICE_OF),

@@ -6,7 +6,6 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from parley.events.facts import QuestionKind
 from parley.events.hashing import canonical_hash
 from parley.events.values import (
     ActionSpec,
@@ -14,7 +13,6 @@ from parley.events.values import (
     Check,
     EndReason,
     NextAction,
-    Option,
     OutcomeCause,
     PathPlan,
     PlanKind,
@@ -59,7 +57,7 @@ class Plan:
     """One version of the plan. `version` is that of the event that made it; `number` counts 1, 2, 3 for people.
 
     An execution plan's versions share their `task`, and its `checks` compare the draft with the tools. `preapproved`
-    names the steps that the user approved with any values.
+    names the steps that the user approved with any values, `own_steps` those that a user wrote or changed.
     """
 
     version: int
@@ -74,6 +72,7 @@ class Plan:
     task: str = ""
     approved_by_setting: bool = False
     preapproved: tuple[str, ...] = ()
+    own_steps: tuple[str, ...] = ()
     checks: tuple[Check, ...] = ()
 
     @property
@@ -104,26 +103,6 @@ class Code:
     @property
     def hash(self) -> str:
         return canonical_hash(self.code)
-
-
-@dataclass(frozen=True)
-class OpenQuestion:
-    action_id: str
-    about: QuestionKind
-    text: str
-    options: tuple[Option, ...] = ()
-    form: dict[str, JsonValue] | None = None
-    asked_version: int = 0  # version of the event that asked; 0 for a question that no event asked
-
-    def key_of(self, text: str) -> str | None:
-        """The key of the option with this label; None for any other answer."""
-        return next((option.key for option in self.options if option.label == text), None)
-
-
-@dataclass(frozen=True)
-class AnsweredQuestion:
-    question: str
-    answer: str
 
 
 @dataclass(frozen=True)
@@ -240,6 +219,7 @@ class TurnRules:
     reruns_cut_off: on retry, an action that a stop interrupted runs again.
     changeable: open actions can be replaced by others.
     keeps_results: later requests know the results of the actions.
+    reads_messages: the next turn takes in the messages that came meanwhile.
     by_step: the actions are the steps of an execution plan. Once one fails, no other starts.
     """
 
@@ -249,6 +229,7 @@ class TurnRules:
     changeable: bool = False
     keeps_results: bool = False
     by_step: bool = False
+    reads_messages: bool = False
 
 
 DEFAULT_RULES = TurnRules()
@@ -277,14 +258,6 @@ class Turn:
     made: int = 0
     chosen: str = ""
     taken_over: bool = False
-
-
-@dataclass(frozen=True)
-class Round:
-    """An earlier request and its outcome, both shortened for prompts."""
-
-    request: str
-    outcome: str
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,9 @@ from shared.domain.session import RestReason, Session, review_target
 OPTION_FEEDBACK = "Continue with feedback"
 OPTION_RUN = "Run the code"
 OPTION_COMPLETE = "Complete this task"
+OPTION_TAKE = "Take it"
+OPTION_KEEP = "Keep what is there"
+OFFER_STATE, REPLYING_STATE = "offer", "replying"
 
 _PLAIN = {
     "planning": "text_plan_generation",
@@ -33,6 +36,13 @@ def state_name(session: Session) -> str:
             return names.get(session.rest_reason, "completed")
         case phase:
             return _PLAIN[phase]
+
+
+def shown_state(session: Session) -> str:
+    """The state for screens and lists: an open offer needs the person, whatever else goes on."""
+    if session.reply and session.phase == "resting":
+        return REPLYING_STATE
+    return OFFER_STATE if session.offer else state_name(session)
 
 
 def rest_reason(session: Session) -> RestReason:

@@ -16,7 +16,7 @@ from shared.domain.sub_goals import TURN_SUB_GOALS, actions_by_sub_goal, sub_goa
 from shared.domain.workflows import WORKFLOWS
 
 
-def plan_turn(session: Session, command: c.PlanTurn, meta: CommandMeta) -> SessionEvent:
+def plan_turn(session: Session, command: c.PlanTurn, meta: CommandMeta) -> facts.TurnPlanned:
     """The turn with the domain's ruling of each action. Raises OutOfTurn, Invalid."""
     require(_plans_turns(session), "In a conversation only approved code is run, when the user asks for it.")
     if len(command.sub_goals) > MAX_SUB_GOALS:
@@ -33,6 +33,7 @@ def plan_turn(session: Session, command: c.PlanTurn, meta: CommandMeta) -> Sessi
         selected_tool=command.selected_tool,
         required_skills=command.required_skills,
         reasoning=command.reasoning,
+        say=command.say,
         sub_goals=command.sub_goals,
         given_up=_given_up(session, (*command.sub_goals, *sub_goals_of(command.sub_goal, actions))),
         final=command.final,

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from parley.events import facts
 from parley.events.values import ActionSpec
 from shared.domain import flow_paths, memory, outcomes, workflows
+from shared.domain.actors import author_of
 from shared.domain.batches import (
     advance,
     change_actions,
@@ -30,7 +31,6 @@ from shared.domain.session import (
     with_counts,
     with_next_draft,
     with_plan,
-    with_words,
 )
 from shared.domain.state import Action, PlanStatus, Turn, Verdict
 from shared.domain.wording import TRIED_BEFORE, UNANSWERED
@@ -42,10 +42,8 @@ def turn_planned(session: Session, event: facts.TurnPlanned) -> Session:
     base = with_next_draft(with_counts(leave_turn(session), turns=event.turn), another=False)
     if unread_while_planning(session, event):
         return with_counts(base, turns_before=session.counts.turns_before + 1)
-    drafted = session.phase == "planning"  # the turn has taken the messages in
-    consumed = session.words.feedback if drafted else base.memory.heard
-    problems = () if drafted else session.next_draft.problems
-    base = replace(with_next_draft(base, problems=problems), memory=memory.turn_planned(base.memory, event, consumed))
+    problems = () if session.phase == "planning" else session.next_draft.problems
+    base = replace(with_next_draft(base, problems=problems), memory=memory.turn_planned(base.memory, event))
     if not event.actions:
         return base
     workflow = workflows.workflow_of_turn(session, event)
@@ -53,7 +51,7 @@ def turn_planned(session: Session, event: facts.TurnPlanned) -> Session:
         event.turn,
         event.sub_goal,
         tuple(flow_paths.from_spec(spec) for spec in event.actions),
-        event.actor,
+        author_of(event),
         selected_tool=event.selected_tool,
         required_skills=event.required_skills,
         reasoning=event.reasoning,
@@ -132,9 +130,7 @@ def _end_plan(session: Session, event: facts.TurnVerified) -> Session:
 
 
 def answer_given(session: Session, event: facts.AnswerGiven) -> Session:
-    """Stores the answer and clears the feedback, unless messages came meanwhile."""
-    answered = with_answer(session, text=event.text, confidence=event.confidence, evidence=event.evidence)
-    return answered if session.words.unread else with_words(answered, feedback=(), last_question="")
+    return with_answer(session, text=event.text, confidence=event.confidence, evidence=event.evidence)
 
 
 def action_skipped(session: Session, event: facts.ActionSkipped) -> Session:
@@ -187,7 +183,7 @@ def _retry_steps(session: Session) -> Session:
             )  # else approval is asked for once its values are known
             asked = {"decision": "require_approval", "approval_reason": TRIED_BEFORE} if asks else {}
             session = new_attempt(session, [spec.id], "planned", spec=spec.model_copy(update=asked), allowed=False)
-        elif action.end_reason is None:
+        else:
             session = mark_actions(session, [spec.id], "planned", spec=spec, error="", allowed=False)
     return session
 

@@ -42,7 +42,7 @@ def add_work(before: Session, after: Session, event: SessionEvent) -> Session:
         spent = replace(spent, tool_calls=spent.tool_calls + tool_calls)
     if seconds:
         spent = replace(spent, seconds=round(spent.seconds + seconds, 3))
-    return replace(after, spent=spent, at_work_since=event.at if after.work else None)
+    return replace(after, spent=spent, at_work_since=event.at if after.works else None)
 
 
 def _tool_calls(before: Session, event: SessionEvent) -> int:

@@ -4,7 +4,7 @@ from typing import assert_never
 
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec
-from shared.domain import budgets, flow_paths, reviews
+from shared.domain import budgets, flow_paths, offers, reviews
 from shared.domain import commands as c
 from shared.domain.batches import new_actions
 from shared.domain.commands import CommandMeta
@@ -13,7 +13,7 @@ from shared.domain.event_meta import event_meta, format_of_steps
 from shared.domain.messages import programmed_plan
 from shared.domain.plan_steps import is_unfinished
 from shared.domain.policy import with_ruling
-from shared.domain.session import SERVICE_OF, Session, defer_remark
+from shared.domain.session import SERVICE_OF, Session
 from shared.domain.skipping import skip
 
 UserCommand = (
@@ -26,6 +26,8 @@ UserCommand = (
     | c.Continue
     | c.Run
     | c.Complete
+    | c.TakeOffer
+    | c.KeepOffer
     | c.Stop
     | c.Pause
     | c.Resume
@@ -43,18 +45,12 @@ UserCommand = (
     | c.ChooseWorkflow
     | c.Fork
 )
-# Decisions about what is in review, allowed while a remark about it is being answered.
-DECISIONS = (
-    c.Approve | c.Reject | c.EditPlan | c.EditCode | c.EditPath | c.Run | c.Skip | c.CancelPlan | c.DeletePlan | c.Judge
-)
 PATH_PHASES = ("executing", "awaiting_approval", "awaiting_input")
 RUN_CODE = "run_code"  # the tool that runs approved code
 
 
 def decide_user_command(session: Session, command: UserCommand, meta: CommandMeta) -> SessionEvent:  # noqa: C901, PLR0911, PLR0912
     """The event for a user's command. Raises CommandRefused."""
-    if isinstance(command, DECISIONS):
-        session = defer_remark(session)
     match command:
         case c.Say():
             return _say(session, command, meta)
@@ -72,6 +68,10 @@ def decide_user_command(session: Session, command: UserCommand, meta: CommandMet
             return _continue(session, meta)
         case c.Run():
             return _run(session, command, meta)
+        case c.TakeOffer():
+            return offers.take_offer(session, command.version, meta)
+        case c.KeepOffer():
+            return offers.keep_offer(session, command.version, meta)
         case c.Complete():
             return _complete(session, meta)
         case c.Stop():
@@ -145,35 +145,40 @@ def _intent(session: Session, command: c.Say) -> facts.Intent:
     """How a message counts in the session's phase. At rest, another workflow or other settings make it a request."""
     if session.question:
         return "request" if session.question.about == "continue" else "feedback"
-    at = defer_remark(session)
-    if at.phase in SERVICE_OF:
+    if session.phase in SERVICE_OF:
         return "guidance"
-    if at.phase in ("awaiting_approval", "waiting"):
+    if session.phase in ("awaiting_approval", "waiting"):
         return "feedback" if command.feedback else "remark"
-    if at.phase == "resting" and at.version:
-        as_it_is = command.workflow in (None, at.workflow) and command.settings in (None, at.settings)
+    if session.phase == "resting" and session.version:
+        as_it_is = command.workflow in (None, session.workflow) and command.settings in (None, session.settings)
         return "remark" if as_it_is else "request"
-    return "feedback" if at.is_awaiting_user else "request"
+    return "feedback" if session.is_awaiting_user else "request"
 
 
 def _answer(session: Session, command: c.Answer, meta: CommandMeta) -> SessionEvent:
     question = session.question
     if session.phase != "awaiting_input" or question is None:
         raise OutOfTurn("No question is open now.")
-    if command.action_id is not None and command.action_id != question.action_id:
+    if command.action_id is not None and command.action_id != question.id:
         raise Stale("That question is no longer open; another one is.")
-    if not command.text.strip():
+    if not all(text.strip() for text in (command.text, *command.more)):
         raise Invalid("The answer is empty.")
     key = question.key_of(command.text)
     if question.about == "budget":
         return budgets.answer_budget_question(session, key, meta)
     if question.about == "uncertain" and key is None:
         raise Invalid(f"Answer with one of: {'; '.join(option.label for option in question.options)}.")
+    if len(command.more) > len(question.further):
+        raise Invalid("There are more answers than open questions: answer those, or fewer, in their order.")
     return facts.QuestionAnswered(
-        **event_meta(session, meta, facts.QuestionAnswered, question.action_id),
+        **event_meta(
+            session, meta, facts.QuestionAnswered, question.action_id, needs=3 if question.place or command.more else 1
+        ),
         question_id=question.action_id,
         text=command.text,
         key=key,
+        more=command.more,
+        place=question.place,
     )
 
 
@@ -205,7 +210,8 @@ def _complete(session: Session, meta: CommandMeta) -> SessionEvent:
 
 
 def _stop(session: Session, command: c.Stop, meta: CommandMeta) -> SessionEvent:
-    require(session.phase not in ("resting", "failed"), "Nothing is going on: there is nothing to stop.")
+    going_on = session.reply is not None or session.phase not in ("resting", "failed")
+    require(going_on, "Nothing is going on: there is nothing to stop.")
     return facts.SessionStopped(**event_meta(session, meta, facts.SessionStopped), reason=command.reason)
 
 

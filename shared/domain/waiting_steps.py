@@ -15,7 +15,7 @@ from shared.domain.errors import Invalid, require
 from shared.domain.event_meta import event_meta
 from shared.domain.fast_replace import replace
 from shared.domain.plan_steps import is_unresolved
-from shared.domain.session import Session, undecided_actions
+from shared.domain.session import Session, enter_phase, undecided_actions
 from shared.domain.state import Action, Poll
 
 MAX_WAIT = timedelta(days=90)
@@ -102,6 +102,8 @@ def _is_batch_blocked(session: Session) -> bool:
 def resume_plan(session: Session, version: int) -> Session:
     """Goes on with the plan's steps that are ready now. An open question to the user is asked again afterwards."""
     turn, question = session.turn, session.question
+    if session.work is None and session.phase in ("verifying", "answering"):
+        return enter_phase(session, session.phase, version)
     if session.phase == "waiting" or (session.phase == "executing" and _is_batch_blocked(session)):
         return advance(session, version)
     if turn is None or not turn.rules.by_step or question is None or question.about != "action":

@@ -18,7 +18,7 @@ NOT_BEGUN: Mapping[EndReason, str] = {
     "dependency_failed": "an action it depends on did not finish",
     "stopped": "it had not begun when the session was stopped",
     "cancelled": "the plan was given up",
-    "superseded": "something else was done instead",
+    "superseded": "something else took its place",
 }
 UNCERTAIN_OPTIONS = (
     Option(key="happened", label="It happened"),
@@ -36,3 +36,6 @@ def gave_up(looks: int, *, last_error: str) -> str:
     times = f"{looks:,} checks" if looks != 1 else "one check"
     why = f"the last one failed: {last_error}" if last_error else "the condition was not met"
     return f"gave up after {times}: {why}"[:2_000]
+
+
+NOT_ANSWERED = "Your message could not be answered: {reason}. Nothing else has changed; send it again to try again."

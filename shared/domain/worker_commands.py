@@ -6,13 +6,15 @@ from typing import assert_never
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionAttempt, ActionSpec, Option, ToolRule, content_hash
 from shared.domain import commands as c
-from shared.domain import flow_paths, outcome_commands, plan_commands, polling, waiting_steps
+from shared.domain import flow_paths, outcome_commands, plan_commands, polling, waiting_steps, wording
 from shared.domain.batches import actions_to_start, next_batch, running_actions
 from shared.domain.commands import CommandMeta
 from shared.domain.errors import Invalid, OutOfTurn, require
 from shared.domain.event_meta import event_meta
 from shared.domain.expiry import expire
 from shared.domain.for_each import MAX_OPEN_ACTIONS, check_expanded
+from shared.domain.messages import drafts_at_once
+from shared.domain.offers import offered, take_offer
 from shared.domain.plan_steps import GATHER, is_unresolved, step_of
 from shared.domain.policy import describe_rulings, stricter_ruling, with_ruling
 from shared.domain.session import Phase, Session
@@ -22,6 +24,7 @@ from shared.domain.wording import BUDGET_OPTIONS
 
 WorkerCommand = (
     c.AnswerRemark
+    | c.AcceptOffer
     | c.DraftPlan
     | c.BeginPlan
     | c.DraftCode
@@ -44,7 +47,6 @@ WorkerCommand = (
     | c.Wake
     | c.RecordLook
 )
-
 
 # The fields of a step's action that the executor may change before it starts; arguments only to resolve references.
 _RULING: dict[str, object] = {"decision": "proceed", "decision_reason": "", "approval_reason": None}
@@ -85,6 +87,10 @@ def decide_worker_command(session: Session, command: WorkerCommand, meta: Comman
                 settings=command.settings,
                 time_zone=command.time_zone,
             )
+        case c.Fail() if session.reply is not None and meta.work == session.reply:
+            reason = command.reason.strip().rstrip(".")[:5_000] or "no reason was given"
+            text = wording.NOT_ANSWERED.format(reason=reason)
+            return facts.RemarkAnswered(**event_meta(session, meta, facts.RemarkAnswered), text=text)
         case c.Fail():
             _require_own_work(session, meta)
             return facts.SessionFailed(
@@ -96,23 +102,28 @@ def decide_worker_command(session: Session, command: WorkerCommand, meta: Comman
             )
         case c.AnswerRemark():
             _require_own_work(session, meta)
-            require(session.words.remark is not None, "No remark waits for an answer.")
+            require(
+                meta.work == session.reply or session.phase in ("planning", "coding"), "No message waits for words."
+            )
             return facts.RemarkAnswered(**event_meta(session, meta, facts.RemarkAnswered), text=command.text)
+        case c.AcceptOffer():
+            _require_own_work(session, meta)
+            return take_offer(session, None, meta)
         case c.DraftPlan():
-            _require_own_work(session, meta, "planning")
-            return plan_commands.draft(session, command, meta)
+            _require_draft(session, meta, "planning")
+            return offered(session, plan_commands.draft(session, command, meta), meta)
         case c.BeginPlan():
             _require_own_work(session, meta, "planning")
             return plan_commands.start_by_setting(session, meta)
         case c.DraftCode():
-            return _draft_code(session, command, meta)
+            return offered(session, _draft_code(session, command, meta), meta)
         case c.VerifyCode():
             return _verify_code(session, command, meta)
         case c.Ask():
             return _ask(session, command, meta)
         case c.PlanTurn():
-            _require_own_work(session, meta, "planning")
-            return plan_turn(session, command, meta)
+            _require_draft(session, meta, "planning")
+            return offered(session, plan_turn(session, command, meta), meta)
         case c.ChangeTurn():
             return _change_turn(session, command, meta)
         case c.Wait():
@@ -135,11 +146,17 @@ def decide_worker_command(session: Session, command: WorkerCommand, meta: Comman
 
 
 def _require_own_work(session: Session, meta: CommandMeta, *phases: Phase) -> None:
-    """Raises OutOfTurn unless the worker's work is the session's current work, in one of these phases."""
-    if meta.work is None or session.work != meta.work:
+    """Raises OutOfTurn unless the worker's work is at hand: that of one of these phases, or any if none is named."""
+    if meta.work not in session.works or (phases and meta.work != session.work):
         raise OutOfTurn("The work is no longer yours: it was stopped, done, or given to another worker.")
     if phases and session.phase not in phases:
         raise OutOfTurn(f"This is not allowed while the session is {session.phase}.")
+
+
+def _require_draft(session: Session, meta: CommandMeta, phase: Phase) -> None:
+    """Raises OutOfTurn unless the worker drafts in this phase, or in reply to a message."""
+    if session.reply is None or meta.work != session.reply:
+        _require_own_work(session, meta, phase)
 
 
 def _change_turn(session: Session, command: c.ChangeTurn, meta: CommandMeta) -> SessionEvent:
@@ -190,8 +207,8 @@ def _turn_changed(
     )
 
 
-def _draft_code(session: Session, command: c.DraftCode, meta: CommandMeta) -> SessionEvent:
-    _require_own_work(session, meta, "coding")
+def _draft_code(session: Session, command: c.DraftCode, meta: CommandMeta) -> facts.CodeDrafted:
+    _require_draft(session, meta, "coding")
     if session.plan is None:
         raise Invalid("There is no plan to write code for.")
     return facts.CodeDrafted(
@@ -199,6 +216,7 @@ def _draft_code(session: Session, command: c.DraftCode, meta: CommandMeta) -> Se
         plan_version=session.plan.version,
         code=command.code,
         explanation=command.explanation,
+        say=command.say,
     )
 
 
@@ -216,7 +234,11 @@ def _verify_code(session: Session, command: c.VerifyCode, meta: CommandMeta) -> 
 
 def _ask(session: Session, command: c.Ask, meta: CommandMeta) -> SessionEvent:
     """A question about the request or the budget, or a step that asks the user: asked before its batch starts."""
-    _require_own_work(session, meta, *ASKING_PHASES.get(command.about, ()))
+    if session.reply is not None and meta.work == session.reply:
+        if command.about != "budget" and not drafts_at_once(session):  # something else waits or runs: nothing is asked
+            return facts.RemarkAnswered(**event_meta(session, meta, facts.RemarkAnswered), text=command.text)
+    else:
+        _require_own_work(session, meta, *ASKING_PHASES.get(command.about, ()))
     require(command.about in ("budget", *ASKING_PHASES), f"A service does not ask about “{command.about}”.")
     require(not running_actions(session), "Actions are running: ask when they have ended.")
     action_id = f"{command.about}-{session.version + 1}"
@@ -230,12 +252,14 @@ def _ask(session: Session, command: c.Ask, meta: CommandMeta) -> SessionEvent:
     own = tuple(Option(key=str(number), label=label) for number, label in enumerate(command.options, 1))
     options = BUDGET_OPTIONS if command.about == "budget" else own
     return facts.QuestionAsked(
-        **event_meta(session, meta, facts.QuestionAsked),
+        **event_meta(session, meta, facts.QuestionAsked, needs=3 if command.further else 1),
         question_id=action_id,
         kind=command.about,
         text=command.text,
         options=options,
         form=command.form,
+        several=command.several,
+        further=command.further,
     )
 
 

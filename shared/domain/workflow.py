@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from parley.events import facts
 from parley.events.values import ActionSpec, PlanKind, SessionSettings
-from shared.domain.session import MAX_REPAIRS, Phase, RestReason, Session, with_words
+from shared.domain.session import MAX_REPAIRS, Phase, RestReason, Session
 from shared.domain.state import DEFAULT_RULES, Plan, TurnRules
 
 Test = Callable[[Session, Any], bool]  # of the session before the event, and the event
@@ -48,7 +48,6 @@ class Workflow(NamedTuple):
     turn: the rules of its turns.
     asks_models: the phases whose work may call a model, so the budget is checked before they begin.
     actions: converts a plan's steps to the actions of the turn with this number.
-    takes_in: marks the user's feedback as taken in by the new plan.
     edited: adapts a plan that the user edited.
     approves_itself: whether these settings approve plans without the user.
     judged: applies a verdict to the session, except for the phase.
@@ -63,7 +62,6 @@ class Workflow(NamedTuple):
     turn: TurnRules = DEFAULT_RULES
     asks_models: frozenset[Phase] = frozenset({"planning", "coding", "verifying", "answering"})
     actions: Callable[[Plan, int], tuple[ActionSpec, ...]] = lambda _plan, _turn: ()
-    takes_in: Callable[[Session], Session] = lambda session: with_words(session, feedback=())
     edited: Callable[[Plan], Plan] = lambda plan: plan
     approves_itself: Callable[[SessionSettings], bool] = lambda _settings: False
     judged: Callable[[Session, facts.TurnVerified], Session] = lambda session, _event: session
@@ -73,18 +71,18 @@ class Workflow(NamedTuple):
 
 
 def unread(session: Session, event: Any) -> bool:
-    """There are messages that no draft has taken in."""
-    return bool(session.words.unread)
+    """There are messages that no draft has taken in, and that are not to be answered beside the work."""
+    return bool(session.words.unread) and session.reply is None
 
 
 def unread_while_drafting(session: Session, event: Any) -> bool:
     """Messages came while a service drafted this plan or code."""
-    return isinstance(event, facts.PlanDrafted | facts.CodeDrafted) and bool(session.words.unread)
+    return isinstance(event, facts.PlanDrafted | facts.CodeDrafted) and unread(session, event)
 
 
 def unread_while_planning(session: Session, event: facts.TurnPlanned) -> bool:
     """Messages came while the planner planned this turn, so it is planned again instead of carried out."""
-    return session.phase == "planning" and bool(session.words.unread)
+    return session.phase == "planning" and unread(session, event)
 
 
 def repairable(session: Session, event: facts.CodeVerified) -> bool:

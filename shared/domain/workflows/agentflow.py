@@ -2,6 +2,7 @@
 
 from parley.events import facts
 from shared.domain.session import Session, with_next_draft
+from shared.domain.state import TurnRules
 from shared.domain.workflow import Edge, Workflow, unread, unread_while_planning
 
 
@@ -28,28 +29,26 @@ def goes_on(session: Session, event: facts.TurnVerified) -> bool:
 
 def judged(session: Session, event: facts.TurnVerified) -> Session:
     """Passes the reason for a retry on to the next plan of the turn."""
-    if session.words.unread or escalates(session, event) or out_of_turns(session, event):
+    if unread(session, event) or escalates(session, event) or out_of_turns(session, event):
         return session
     return with_next_draft(session, problems=(event.reasoning,) if event.next_action == "retry" else ())
 
 
-AFTER_TURNS = {
-    "turn.verified": (
-        Edge("planning", unread),
-        Edge("escalated", escalates),
-        Edge("answering", out_of_turns),
-        Edge("planning", goes_on),
-        Edge("answering"),
-    ),
-    "answer.given": (Edge("planning", unread), Edge("resting", rests="answered")),
-}
+AFTER_VERDICT = (
+    Edge("escalated", escalates),
+    Edge("answering", out_of_turns),
+    Edge("planning", goes_on),
+    Edge("answering"),
+)
 
 AGENTFLOW = Workflow(
     "agentflow",
     after={
         "turn.planned": (Edge("planning", unread_while_planning), Edge("answering", no_actions), Edge("batch")),
         "turn.requested": (Edge("batch"),),
-        **AFTER_TURNS,
+        "turn.verified": (Edge("planning", unread), *AFTER_VERDICT),
+        "answer.given": (Edge("planning", unread), Edge("resting", rests="answered")),
     },
+    turn=TurnRules(reads_messages=True),
     judged=judged,
 )

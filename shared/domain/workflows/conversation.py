@@ -19,7 +19,7 @@ def run_failed(session: Session, event: facts.TurnVerified) -> bool:
 
 
 def _run_judged(session: Session, event: facts.TurnVerified) -> Session:
-    if session.words.unread or not run_failed(session, event):
+    if not run_failed(session, event):
         return session
     return with_code(with_next_draft(session, problems=(event.reasoning,)), repairs=0)
 
@@ -35,7 +35,7 @@ CONVERSATION = Workflow(
         "code.approved": (Edge("resting", rests="answered"),),
         "code.rejected": (Edge("coding", replans), Edge("awaiting_input")),
         "turn.requested": (Edge("batch"),),
-        "turn.verified": (Edge("planning", unread), Edge("coding", run_failed), Edge("resting", rests="answered")),
+        "turn.verified": (Edge("coding", run_failed), Edge("resting", rests="answered")),
     },
     plans="text",
     steps_call=False,

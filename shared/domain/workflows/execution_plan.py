@@ -5,7 +5,7 @@ from parley.events.values import ActionSpec
 from shared.domain.plan_steps import action_id, has_running_step, required_steps
 from shared.domain.session import Session
 from shared.domain.state import Plan, TurnRules
-from shared.domain.workflow import PLAN_REVIEW, Edge, Workflow, unread, unread_while_drafting
+from shared.domain.workflow import PLAN_REVIEW, Edge, Workflow, unread_while_drafting
 
 
 def calls(plan: Plan, _: int) -> tuple[ActionSpec, ...]:
@@ -50,7 +50,7 @@ EXECUTION_PLAN = Workflow(
         "plan.approved": (Edge("resting", deferred, rests="approved"), Edge("batch")),
         "turn.planned": (Edge("batch"),),
         "turn.verified": (Edge("answering"),),
-        "answer.given": (Edge("planning", unread), Edge("resting", rests="answered")),
+        "answer.given": (Edge("resting", rests="answered"),),
     },
     plans="execution",
     turn=TurnRules(by_step=True),

@@ -3,10 +3,9 @@
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec, NodeProposal, PathPlan
 from shared.domain.fast_replace import replace
-from shared.domain.session import Session
 from shared.domain.state import Plan, Turn, TurnRules
 from shared.domain.workflow import PLAN_REVIEW, Edge, Workflow, unread_while_planning
-from shared.domain.workflows.agentflow import AFTER_TURNS, judged
+from shared.domain.workflows.agentflow import AFTER_VERDICT, judged
 
 
 def path_of(part: Plan | Turn | None) -> PathPlan | None:
@@ -44,11 +43,6 @@ def nodes(plan: Plan, turn: int) -> tuple[ActionSpec, ...]:
     )
 
 
-def _takes_in(session: Session) -> Session:
-    """Keeps the feedback for the nodes, and marks it as consumed for the next request."""
-    return replace(session, memory=replace(session.memory, heard=session.words.feedback))
-
-
 def _edited(plan: Plan) -> Plan:
     """The plan with the user's nodes as its path, no longer a fallback."""
     walked = tuple(step.tool for step in plan.steps if step.tool)
@@ -64,7 +58,8 @@ FLOW = Workflow(
         **PLAN_REVIEW,
         "plan.approved": (Edge("batch"),),
         "turn.planned": (Edge("planning", unread_while_planning), Edge("batch")),
-        **AFTER_TURNS,
+        "turn.verified": AFTER_VERDICT,
+        "answer.given": (Edge("resting", rests="answered"),),
     },
     plans="path",
     noun="path",
@@ -72,7 +67,6 @@ FLOW = Workflow(
     turn=TurnRules(one_by_one=True, answers_are_input=True, reruns_cut_off=True, changeable=True, keeps_results=True),
     asks_models=frozenset({"planning", "coding", "executing"}),
     actions=nodes,
-    takes_in=_takes_in,
     edited=_edited,
     approves_itself=lambda settings: settings.confirm != "path",
     judged=judged,

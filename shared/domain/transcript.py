@@ -1,0 +1,253 @@
+"""The session's transcript: what was asked, said, decided, run and judged, oldest first. Pure.
+
+It is derived from the log and feeds prompts and screens only: no rule of the session reads it. It is append-only.
+Once it has more than MAX_BYTES, the oldest entries are left out down to half of it, so that what prompts begin with
+stays the same between two such moments.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+
+from pydantic import JsonValue
+
+from parley.events import SessionEvent, facts
+from parley.events.offers import OfferedDraft
+from parley.events.values import ActionSpec, EntryKind, FurtherQuestion, Outcome, Speaker, Step
+from shared.domain.actors import KEEPER
+from shared.domain.batches import find_action
+from shared.domain.compaction import CUT, cut, fitting, within
+from shared.domain.dialogue import TranscriptEntry
+from shared.domain.fast_replace import replace
+from shared.domain.flow_paths import split_tool_name
+from shared.domain.memory import text_of
+from shared.domain.session import Session
+from shared.domain.workflows.flow import plans_path
+
+MAX_BYTES = 96 * 1024  # of all entries; part of the rules that fold a log
+MAX_ENTRY = 12_000  # bytes of one entry; its event has all of it
+NAMES_CODE = ("code_version", "hash")  # arguments of a program's run
+MAX_ARGUMENTS = 2_000  # characters of a call's arguments
+SERVICES: dict[str, Speaker] = {"planner": "planner", "generator": "generator", "verifier": "verifier"}
+
+
+def with_transcript(before: Session, after: Session, event: SessionEvent) -> Session:
+    """The session after the event, with what the event adds to the transcript."""
+    said = (TranscriptEntry(event.version, by, kind, text) for by, kind, text in _entries(before, event) if text)
+    added = tuple(fitting(entry, MAX_ENTRY) for entry in said)
+    return replace(after, transcript=within((*after.transcript, *added), MAX_BYTES)) if added else after
+
+
+type Said = tuple[Speaker, EntryKind, str]
+
+
+def _entries(before: Session, event: SessionEvent) -> Iterator[Said]:  # noqa: C901, PLR0912, PLR0915  a case an event
+    """What the event adds: who speaks, what kind of entry it is, and its text."""
+    given_up = before.reply if event.actor == KEEPER else None
+    by = SERVICES.get(given_up.service if given_up else event.actor, "person")
+    drafted = isinstance(event, facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned) and event.offer is None
+    if drafted and _is_outdated(before):
+        return  # nobody gets to see it
+    match event:
+        case facts.MessageReceived():
+            yield "person", "request" if event.intent == "request" else "message", event.text
+        case facts.QuestionAsked(kind="action"):
+            yield "tool", "question", event.text
+        case facts.QuestionAsked(kind="request"):
+            more = [_question(asked) for asked in event.further]
+            yield by, "question", _reply("question", **_question(event), more=more)
+        case facts.QuestionAnswered() if event.kind != "uncertain":
+            begins = before.question is not None and before.question.about == "continue"
+            yield "person", "request" if begins else "answered", _answers(before, event)
+        case facts.RemarkAnswered() | facts.AnswerGiven():
+            yield by, "answer", _reply("answer", text=event.text)
+        case facts.PlanDrafted() | facts.CodeDrafted() | facts.TurnPlanned() if event.offer is not None:
+            yield "person", "decision", "Took the offer."
+        case facts.OfferMade():
+            yield by, "draft", _reply(event.draft.type, say=event.say, **_offered(event.draft))
+        case facts.PlanDrafted() if plans_path(event):
+            yield by, "draft", _reply("path", say=event.say, reasoning=event.notes, paths=_paths(event.steps))
+        case facts.TurnPlanned() if plans_path(event):
+            yield by, "draft", _reply("path", say=event.say, reasoning=event.reasoning, paths=_paths(event.actions))
+        case facts.PlanDrafted():
+            yield by, "draft", _reply("plan", say=event.say, goal=event.goal, steps=CUT, notes=event.notes)
+        case facts.CodeDrafted():
+            yield by, "draft", _reply("code", say=event.say, explanation=event.explanation, code=CUT)
+        case facts.TurnPlanned() if not event.actions:
+            yield by, "draft", _reply("nothing_to_do", say=event.say, reason=event.reasoning)
+        case facts.TurnPlanned() if event.plan_version is None:
+            calls = [{"call": {"tool": spec.tool, **_arguments(spec)}} for spec in event.actions]
+            fields = {"say": event.say, "reasoning": event.reasoning, "sub_goal": event.sub_goal, "actions": calls}
+            yield by, "draft", _reply("turn", **fields)
+        case facts.TurnVerified():
+            if (event.status, event.next_action) != ("success", "continue") or not event.rule:  # all went as planned
+                yield "verifier", "verdict", f"{event.status}; {event.next_action}. {event.reasoning}"
+        case facts.CodeVerified():
+            lines = (f"{check.name}: {'ok' if check.ok else check.detail or 'failed'}" for check in event.checks)
+            yield "tool", "verdict", "\n".join(lines)
+        case facts.ActionsFinished():
+            for outcome in event.outcomes:
+                yield "tool", "run", _run(before, outcome)
+        case facts.ActionUncertain():
+            yield "tool", "run", f"{_action(before, event.action_id)}\nuncertain: {event.reason}"
+        case facts.SessionFailed():
+            yield "tool", "run", f"The {event.phase} failed: {event.reason}"
+        case _:
+            yield "person", "decision", _decision(before, event)
+    if isinstance(event, facts.ApprovalDenied):  # its words are instructions, as those of any message
+        yield "person", "message", event.reason
+
+
+def _is_outdated(before: Session) -> bool:
+    """Whether a message came while the draft was made, so that another one is made at once."""
+    work = before.reply or before.work
+    return work is not None and any(message.version > work.version for message in before.words.unread)
+
+
+def _reply(kind: str, **fields: object) -> str:
+    """The reply of a service as it was, without what is empty."""
+    said = {name: value for name, value in fields.items() if value}
+    return json.dumps({"reply": {"kind": kind} | said}, ensure_ascii=False)
+
+
+def _question(asked: facts.QuestionAsked | FurtherQuestion) -> dict[str, object]:
+    """A question as the model asked it."""
+    fields = {"options": [option.label for option in asked.options], "several": asked.several}
+    return {"text": asked.text} | {name: value for name, value in fields.items() if value}
+
+
+def _answers(before: Session, event: facts.QuestionAnswered) -> str:
+    """The answer; with its question where several were asked together."""
+    question = before.question
+    if question is None or not (question.place or question.further):
+        return event.text
+    asked = (question.text, *(further.text for further in question.further))
+    return "\n".join(f"{text} – {answer}" for text, answer in zip(asked, (event.text, *event.more), strict=False))
+
+
+def _offered(draft: OfferedDraft) -> dict[str, object]:
+    """What an offer says about itself."""
+    names = ("goal", "notes", "explanation", "reasoning", "sub_goal")
+    return {name: text for name in names if (text := getattr(draft, name, ""))}
+
+
+def _paths(nodes: Iterable[Step | ActionSpec]) -> list[object]:
+    """The nodes by flow, as the planner names them."""
+    names = groupby((split_tool_name(node.tool or "") for node in nodes), key=itemgetter(0))
+    return [{"flow": flow, "nodes": [node for _, node in named]} for flow, named in names]
+
+
+def _run(before: Session, outcome: Outcome) -> str:
+    """A call with its arguments, and what it gave."""
+    given = _result(outcome.result)
+    came = given if outcome.ok else f"failed: {outcome.error}\n{given}".rstrip()
+    return f"{_action(before, outcome.action_id)}\n{came}"
+
+
+def _call(spec: ActionSpec) -> str:
+    """The tool and its arguments; those of a program without what names its version."""
+    told = {name: value for name, value in spec.arguments.items() if name not in NAMES_CODE}
+    return f"{spec.tool} {cut(text_of(told), MAX_ARGUMENTS)}"
+
+
+def _result(result: JsonValue) -> str:
+    """What a call gave; of a program its exit code, how it ended otherwise, and what it printed, as it was."""
+    match result:
+        case None:
+            return ""
+        case {"exit_code": code, "stdout": str(printed), "stderr": str(errors), **rest}:
+            ended = rest.get("ended", "exited")
+            head = f"exit code {code}" if ended == "exited" else f"ended: {ended}"
+            return "\n".join(part.rstrip("\n") for part in (head, printed, errors) if part)
+        case _:
+            return text_of(result)
+
+
+def _shown_id(before: Session, action_id: str) -> str:
+    """The id of an action as prompts name it: that of a plan's step has no task, because the plan's has none."""
+    return action_id.partition(".")[2] if before.turn and before.turn.rules.by_step else action_id
+
+
+def _decision(before: Session, event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line for each event
+    """What a person has decided, in words; "" for events that are no decisions."""
+    match event:
+        case facts.PlanApproved():
+            return f"Approved {_plan(before)}."
+        case facts.PlanRejected() | facts.CodeRejected():
+            what = _plan(before) if isinstance(event, facts.PlanRejected) else _program(before)
+            return f"Declined {what}" + (": wants another one, from scratch." if event.replan else ".")
+        case facts.PlanEdited():
+            return f"Edited the plan; it is plan {before.counts.plans + 1} now. {_edited(before, event)}".rstrip()
+        case facts.CodeEdited():
+            return f"Edited the program; it is program {before.counts.codes + 1} now."
+        case facts.CodeApproved():
+            return f"Approved {_program(before)}."
+        case facts.PlanCancelled():
+            return "Cancelled the plan."
+        case facts.PlanDeleted():
+            return "Deleted the plan."
+        case facts.OfferKept():
+            return "Kept what was there, and turned the offer down."
+        case facts.ApprovalGiven():
+            return f"Approved {_action(before, event.action_id)}."
+        case facts.ApprovalDenied():
+            return f"Declined {_action(before, event.action_id)}."
+        case facts.ApprovalExpired():
+            return "Nobody decided in time."
+        case facts.QuestionAnswered():
+            return f"Told what became of {_action(before, event.question_id)}: {event.text}"
+        case facts.ActionSkipped():
+            gave = f", and gave its output: {text_of(event.output)}" if event.output is not None else ""
+            return f"Left out {_shown_id(before, event.action_id)}{gave}. {event.reason}".rstrip()
+        case facts.TurnRequested():
+            return f"Asked for: {', '.join(spec.tool for spec in event.actions)}"
+        case facts.TurnChanged() if event.actor.startswith("user"):
+            return "Changed what comes next: " + ", ".join(spec.tool for spec in event.actions)
+        case facts.SessionStopped():
+            return f"Stopped the work. {event.reason}".rstrip()
+        case facts.SessionRetried():
+            return "Asked to try again."
+        case facts.AnswerJudged() if event.accepted:
+            return "Accepted the answer."
+        case _:
+            return ""
+
+
+def _plan(before: Session) -> str:
+    return f"plan {before.plan.number if before.plan else 0}"
+
+
+def _program(before: Session) -> str:
+    return f"program {before.code.number if before.code else 0}"
+
+
+def _action(before: Session, action_id: str) -> str:
+    """The id of an action, with its call."""
+    action = find_action(before, action_id)
+    return _shown_id(before, action_id) + (f" {_call(action.spec)}" if action else "")
+
+
+def _arguments(spec: ActionSpec) -> dict[str, JsonValue]:
+    """The arguments, as a call has them beside its tool; cut, as text, if they are long."""
+    text = text_of(spec.arguments)
+    if len(text) > MAX_ARGUMENTS:
+        return {"arguments": cut(text, MAX_ARGUMENTS)}
+    return spec.arguments if "tool" not in spec.arguments else {"arguments": spec.arguments}
+
+
+def _edited(before: Session, event: facts.PlanEdited) -> str:
+    """Which steps are new or changed, by their places, and how many are gone."""
+    old = [_step(step) for step in before.plan.steps] if before.plan else []
+    new = [_step(step) for step in event.steps]
+    changed = [str(number) for number, step in enumerate(new, 1) if step not in old]
+    gone = sum(step not in new for step in old) - len(changed)
+    parts = (
+        f"Its steps {', '.join(changed)} are the person's." if changed else "",
+        f"{gone} fewer." if gone > 0 else "",
+    )
+    return " ".join(filter(None, parts))
+
+
+def _step(step: Step) -> str:
+    return json.dumps(step.model_dump(mode="json", exclude={"fingerprint"}), sort_keys=True)
