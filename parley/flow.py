@@ -177,7 +177,8 @@ def node(  # noqa: PLR0913  one parameter for each field of the description
 class FlowRequest(NamedTuple):
     """The request that a flow runs for. `earlier` are the final states of the session's earlier runs, oldest first.
 
-    `conversation` has the messages of a preceding chat as `role: text`, separated by blank lines.
+    `conversation` has the messages of a preceding chat, or else the last question and its answer, as `role: text`,
+    separated by blank lines.
     """
 
     request: str

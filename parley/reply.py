@@ -44,7 +44,9 @@ def json_value(value: Any) -> Any:
 
 
 JsonText = Annotated[
-    JsonValue, BeforeValidator(json_value), WithJsonSchema({"type": "string", "description": "JSON text"})
+    JsonValue,
+    BeforeValidator(json_value),
+    WithJsonSchema({"type": "string", "description": 'A JSON object as text, e.g. {"id": "A-17"}'}),
 ]
 
 
@@ -65,19 +67,37 @@ class Kind(BaseModel):
     kind: str
 
 
+class AskedQuestion(BaseModel):
+    """A question. `options`: short answers to choose from. several: whether more than one of them may be chosen."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: Text
+    options: list[str] = Field(default_factory=list, max_length=10)
+    several: bool = False
+
+
 class QuestionDraft(Kind):
-    """What has to be known before the task can be done. `options`: short answers to choose from."""
+    """What has to be known before the task can be done: a question, and up to two `more` that go with it."""
 
     kind: Literal["question"] = "question"
     text: Text
     options: list[str] = Field(default_factory=list, max_length=10)
+    several: bool = False
+    more: list[AskedQuestion] = Field(default_factory=list, max_length=2)
 
 
 class WordsDraft(Kind):
-    """An answer in words to a remark: nothing is planned, changed or done."""
+    """An answer in words: nothing is planned, changed or done."""
 
     kind: Literal["answer"] = "answer"
     text: Text
+
+
+class AcceptedOffer(Kind):
+    """The person agrees to the offer that stands beside what waits or runs: it takes its place."""
+
+    kind: Literal["take_offer"] = "take_offer"
 
 
 class Reply(BaseModel):
@@ -101,13 +121,14 @@ class Reply(BaseModel):
             return data
         wrapped = data if "reply" in data else {"reply": data} if "kind" in data else data
         fields = wrapped.get("reply")
-        if not isinstance(fields, dict) or not wrapped.keys() <= {"reply", "question"}:
+        own = cls.model_fields.keys()
+        if not isinstance(fields, dict) or not wrapped.keys() <= {*own, "question", "title"}:
             return wrapped
-        beside = {name: value for name, value in wrapped.items() if name != "reply"}
+        beside = {name: value for name, value in wrapped.items() if name == "question"}
         kind_fields = _question_as_note(fields | beside, cls.kinds())
         if kind_fields.get("kind") == "question" and QuestionDraft not in cls.kinds():
             raise ValueError(NO_QUESTION)
-        return {"reply": kind_fields}
+        return {name: wrapped[name] for name in own if name in wrapped} | {"reply": kind_fields}
 
 
 def content_of(partial: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -121,10 +142,21 @@ def with_kinds[R: Reply](reply: type[R], kinds: Iterable[type[Kind]]) -> type[R]
     return cast(type[R], _with_kinds(reply, tuple(kinds)))
 
 
+@lru_cache(maxsize=64)
+def with_title[R: Reply](reply: type[R]) -> type[R]:
+    """The reply type with a title for the session."""
+    return cast(type[R], _with_title(reply))
+
+
 def without_kinds[R: Reply](reply: type[R], *names: str) -> type[R]:
     """The reply type without the kinds of these names."""
     kinds = tuple(kind for kind in reply.kinds() if kind.model_fields["kind"].default not in names)
     return reply if kinds == reply.kinds() else with_kinds(reply, kinds)
+
+
+@lru_cache(maxsize=256)
+def _with_title(reply: type[Reply]) -> type[Reply]:
+    return create_model(reply.__name__, __base__=reply, __doc__=reply.__doc__, title=(str, ""))
 
 
 @lru_cache(maxsize=256)

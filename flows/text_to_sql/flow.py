@@ -17,6 +17,7 @@ MAY_REPAIR = f"(repairs or 0) < {MAX_REPAIRS}"
 HARMFUL_KINDS = ("writes", "ddl", "administration", "locks", "hidden", "several_statements")
 DOUBTFUL_KINDS = ("not_a_query", "function")  # harm or a typo: rewritten if the user asked for a fix
 CONFIRM = "this is the SQL that will run"
+WHY_NO_RESULT = ("kind", "reason", "missing", "cannot", "problem", "valid", "sql_tables")
 
 
 class TextToSql(Flow):
@@ -37,7 +38,8 @@ class TextToSql(Flow):
         user_sql = find_sql_in_conversation(request)
         if user_sql.sql:
             return state | {"sql": user_sql.sql, "fix": user_sql.fix}
-        if previous := node_texts.previous_question_state(request.earlier):
+        previous = node_texts.previous_question_state(request.earlier)
+        if previous and not request.feedback:
             state.pop("conversation", None)  # it is older than the previous question
         return state | previous
 
@@ -253,7 +255,7 @@ class TextToSql(Flow):
         "Formats the final response: the answer from the result, or why there is none.",
         title="Write the answer",
         inputs=("request",),
-        optional=("question", "sql", "result", "kind", "reason", "missing", "cannot", "problem", "valid", "sql_tables"),
+        optional=("question", "sql", "explanation", "result", *WHY_NO_RESULT),
         outputs=("answer", "chart"),
     )
     async def format_final_response(self, run: NodeRun) -> Outputs:
@@ -265,6 +267,7 @@ class TextToSql(Flow):
         sections = {
             "question": node_texts.question(run),
             "sql": run.text("sql"),
+            "explanation": run.text("explanation"),
             "columns": json.dumps(result.get("columns"), ensure_ascii=False),
             "rows": node_texts.row_lines(row_list),
             "row_count": str(len(row_list)),

@@ -7,29 +7,30 @@ from pydantic import BaseModel, ConfigDict, Field
 from parley.reply import ONE_OF, Kind, Reply, Text, WordsDraft
 
 CLASSIFY = """
-You sort a person's <request> about a database. <tables> are the names of its tables, <previous> the question before
-this one and its SQL, <conversation> what was said earlier; the request may go on from both. Take in what <feedback>
-says: it came after the request.
+You sort a person's <request> about a database. <tables> are the names of its tables, <previous> is the question before
+this one and its SQL, <conversation> what was said earlier; the request may continue either. <feedback> is what the
+person has said since the request; it counts as well.
 Reply with the kind classification:
-1. reason: what the request is about, in one sentence; what is missing or unsafe, where something is.
+1. reason: what the request is about, in one sentence, and what is missing or unsafe, if anything is.
 2. category: data if it is a question that these tables may answer, or a query to run or to repair; general if it is not
-   about data (greetings, what you can do, what SQL is); unanswerable if it is about things that no table knows; unsafe
-   if it wants something changed, deleted or broken into. If in doubt between data and unanswerable, say data: the
-   tables are looked at more closely later.
+   about data (greetings, what you can do, what SQL is); unanswerable if it is about things that no table holds; unsafe
+   if it asks to change, delete or break into something. If in doubt between data and unanswerable, say data: the tables
+   are examined more closely later.
 A good reply: {"reply": {"kind": "classification", "reason": "It asks for a count of orders.", "category": "data"}}
 """
 REWRITE = """
-You make one question of a person's <request> that can be understood without anything else. If it goes on from
-<previous_question> (whose SQL is <previous_sql>) or from <conversation>, take over from there what is still meant. Take
-in what <feedback> says. Add nothing that was not said, and keep names, numbers and dates as they are.
+You turn a person's <request> into one question that can be understood by itself. If it continues <previous_question>
+(answered by <previous_sql>) or <conversation>, carry over what still applies. Take <feedback>, which is what the person
+has said since, and <findings>, which is what was found before, into account. If the request is vague, settle it in the
+most usual way, and put that into the question; otherwise add nothing. Keep names, numbers and dates as they are.
 Reply with the kind rewritten: question.
 A good reply: {"reply": {"kind": "rewritten", "question": "How many orders of 2024 were returned, by state?"}}
 """
 RELEVANT = """
-You choose the <tables> (one a line, with columns, keys and sample values) that are needed to answer the <question>,
-with those that join them. <feedback> is what the person said about an earlier choice.
-Reply with the kind tables: tables (a list of {reason, name}: in a few words why it is needed, and its name as it is
-written), missing (what the question needs and no table has; normally "").
+You choose the <tables> (one a line, with columns, keys and sample values) that are needed to answer the <question>, and
+those that join them. <feedback> is what the person said about an earlier choice.
+Reply with the kind tables: tables (a list of {reason, name}: why it is needed, in a few words, and its name as it is
+written), missing (what the question needs and no table has, if nothing useful can be answered without it; normally "").
 A good reply: {"reply": {"kind": "tables", "tables": [{"reason": "has their states", "name": "orders"}], "missing": ""}}
 """
 TRIM = """
@@ -40,27 +41,30 @@ A good reply: {"reply": {"kind": "columns", "tables": [{"table": "orders", "colu
 """
 GENERATE = """
 You write one query in the given SQL <dialect> that answers the <question> from these <tables> (one a line, with
-columns, keys, references and sample values) and no others. Compare with values as the samples write them. Where a
-table or column has `written`, its name is written so in the query. Read only: one SELECT, or a WITH that ends in one.
-<previous_sql> answered <previous_question>, from which the question may go on. <hints> are questions and queries that
+columns, keys, references and sample values) and no others. Compare with values as the samples write them. If a table or
+column has `written`, spell its name that way. Only read: one SELECT, or a WITH that ends in one. Long results are cut
+off: aggregate, or sort and LIMIT, where a list would be long. If groups or times are compared, return the column that
+names them and up to three columns of numbers, so that a chart can be drawn.
+<previous_sql> answered <previous_question>, which the question may continue. <hints> are questions and queries that
 this person accepted before. <sql> is the query so far: repair what <problem> says is wrong with it, and keep the rest.
-Take in what <feedback> says.
+<feedback> is what the person has said since the request; it counts as well.
 Reply in one of these ways:
 1. query: explanation (one or two sentences on how the query reads the question), sql.
 2. cannot: no query can answer the question from these tables; reason says why.
-A good reply: {"reply": {"kind": "query", "explanation": "It counts the orders of each state.", "sql": "SELECT state,
+A good reply: {"reply": {"kind": "query", "explanation": "It counts the orders of each state.", "sql": "SELECT state, \
 COUNT(*) FROM orders GROUP BY state"}}
 """
 FORMAT = """
-You answer the <question> from the result of the query <sql>: <columns>, <rows> (the first of <row_count>; <truncated>
-says whether there were more than could be read). Say what the result says, in a few sentences, and nothing that it
-does not; the person sees the table as well. If there are no rows, say that nothing was found.
-Reply with the kind answer: text, chart (bar if a few groups are compared, line if something goes along time, else
+You answer the <question> from the result of the query <sql>, which <explanation> explains: <columns>, <rows> (the first
+of <row_count>; <truncated> says whether there were more than could be read). Say what the result says, in a few
+sentences, and nothing that it does not; the person sees the table as well. If a LIMIT has cut the list, say so. If
+there are no rows, say that nothing was found.
+Reply with the kind answer: text, chart (bar if a few groups are compared, line if something changes over time, else
 none).
 A good reply: {"reply": {"kind": "answer", "text": "Texas has the most returned orders, 41.", "chart": "bar"}}
 """
 GENERAL = """
-You answer a person's <request> that is not a question to the database: what you are and can do, what a word of SQL
+You answer a person's <request> that is not a question for the database: what you are and can do, what a word of SQL
 means. You answer questions about the <tables> by writing SQL that the person sees before it runs; <flows> are all
 that can be done here. <previous> is the question before this one. Be short, and claim nothing about the data.
 Reply with the kind answer: text.

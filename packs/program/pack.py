@@ -66,7 +66,7 @@ class RunProgram(BaseModel):
         ),
     ]
     files: Annotated[
-        list[str], Field(description="Files of the session that lie in its folder `files`.", max_length=50)
+        list[str], Field(description="Session files to copy; the program opens files/NAME.", max_length=50)
     ] = Field(default_factory=list)
 
 

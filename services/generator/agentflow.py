@@ -20,9 +20,8 @@ async def write(context: WorkContext) -> c.GiveAnswer:
 async def write_answer(context: WorkContext) -> c.GiveAnswer:
     """The answer. Its evidence keeps only ids of actions that finished or failed."""
     session = context.session
-    reply = (
-        await context.ask(build_answer_prompt(session), AnswerReply, kind="answer", render=render_partial_answer)
-    ).reply
+    messages = build_answer_prompt(context.prompt_session, context.deps.settings)
+    reply = (await context.ask(messages, AnswerReply, kind="answer", render=render_partial_answer)).reply
     ended_ids = {
         action.id for action in action_history(session.memory, session.turn) if action.status in ("finished", "failed")
     }

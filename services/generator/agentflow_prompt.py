@@ -7,13 +7,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from parley.events.values import Status
 from parley.reply import JsonText, Kind, Reply, Text
-from shared.domain.memory import action_history
 from shared.domain.session import Session
 from shared.llm import Message
-from shared.llm.action_history import action_lines
+from shared.llm.capabilities import capabilities
+from shared.llm.dialogue import CONVERSATION, knowledge_section, request_section
 from shared.llm.sections import prompt
+from shared.settings import Settings
 
-MAX_EARLIER_REQUESTS, MAX_OUTCOME = 2, 200  # earlier requests in the prompt; characters of each outcome
 LAST_TURN_PHRASES: Mapping[Status, str] = {
     "success": ", and something may be left to do",
     "partial": "; {turn} was done in part",
@@ -25,12 +25,16 @@ ANSWER_EXAMPLE = (
 )
 ANSWER_RULES = f"""
 You write the answers of Parley, for a person whose request was worked on with tools. Say what was done, what was not
-and why, and the facts and amounts that were asked for, as the results under <executed> show them: nothing that is not
-there, no promise, no advice that nobody asked for. What was denied or skipped was not done, for the reason given as its
-result, and what a person left out has not failed; whether what is uncertain was done nobody knows: say so. <ended>
-tells why the work ended before it was complete, <earlier> what calls for the requests before this one found, shortened.
-Reply with the kind answer: text (what you say to the person), evidence (the ids of the executed calls that your answer
-rests on), confidence (0 to 1, how sure you are that the request is fulfilled as it was meant).
+and why, and give the facts and amounts that were asked for, as the <run> entries show them: nothing that is not there,
+no promise, no advice that nobody asked for. If the person declined or skipped something, say that it was not done; do
+not call it a failure. If it is uncertain whether a call took effect, say that it may or may not have been done. <ended>
+tells why the work ended before it was complete.
+
+{CONVERSATION}
+
+Reply with the kind answer: text (to the person, in Markdown), evidence (the ids of the calls on which your answer
+rests), confidence (0 to 1: how sure you are that the request is fulfilled as it was meant).
+
 A good reply: {ANSWER_EXAMPLE}
 """
 TASK_EXAMPLE = (
@@ -42,11 +46,12 @@ TASK_RULES = f"""
 You write one test task for an agent that serves the customers of a retail store, from the <knowledge> about one
 customer, their orders and the products that matter, for the kinds of wishes that its scenario names.
 Reply with the kind task. reasoning: what the customer wants, in a sentence. q: an instruction to somebody who plays the
-customer, in the second person: who they are (name and zip code, or email), what they want and, where it decides, why;
-all that is needed to carry it out, as people say it, and no hints at tools. agt: the calls that change something, in
-order, as {{name, arguments}}, with the arguments as JSON text, exactly as the store's tools take them; the <rules>
-hold. ogt: what the agent's answer must contain, as short texts; empty where the customer asks for no facts. confidence:
-0 to 1.
+customer, in the second person: who they are (name and zip code, or email), what they want and, if it matters, why;
+everything that is needed to carry it out, in everyday words, without hints at tools. agt: the calls that change
+something, in order, as {{name, arguments}}, with the arguments as JSON text, exactly as the store's tools take them;
+they keep the <rules>. ogt: what the agent's answer must contain, as short texts; empty if the customer asks for no
+facts. confidence: 0 to 1.
+
 A good reply: {TASK_EXAMPLE}
 """
 
@@ -67,7 +72,9 @@ class AnswerReply(Reply):
 
 
 class TaskCall(BaseModel):
-    """A call of a test task; arguments of any shape are taken: who makes the task puts them right, and says so."""
+    """A call that changes something."""
+
+    # Arguments of any shape are read: whoever makes the task repairs them, and says so.
 
     model_config = ConfigDict(extra="ignore")
 
@@ -92,29 +99,15 @@ class TaskReply(Reply):
     reply: TaskDraft
 
 
-def build_answer_prompt(session: Session) -> list[Message]:
-    answers = {entry.answer for entry in session.words.dialogue}
+def build_answer_prompt(session: Session, settings: Settings) -> list[Message]:
     return prompt(
         "generator",
         "answer",
         ANSWER_RULES,
-        {
-            "previous": [
-                f"- {past.request} ({past.outcome[:MAX_OUTCOME]})"
-                for past in session.words.earlier[-MAX_EARLIER_REQUESTS:]
-            ],
-            "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge],
-            "request": session.words.request,
-            "dialogue": [f"Q: {entry.question}\nA: {entry.answer}" for entry in session.words.dialogue],
-            "feedback": [words for words in session.words.feedback if words not in answers],
-            "earlier": action_lines(session.memory.earlier),
-            "executed": action_lines(action_history(session.memory, session.turn)),
-            "verdicts": [
-                f"- turn {verdict.turn}: {verdict.status}. {verdict.reasoning}" for verdict in session.memory.verdicts
-            ],
-            "reasoning": session.memory.closing,
-            "ended": end_reason(session),
-        },
+        {"original_request": request_section(session), "ended": end_reason(session)},
+        system={"capabilities": capabilities(settings)},
+        opening={"knowledge": knowledge_section(session)},
+        transcript=session.transcript,
         due="Answer the request.",
         zone=session.time_zone,
     )

@@ -6,32 +6,49 @@ from typing import Annotated, Any, Literal
 
 from pydantic import field_validator
 
-from parley.reply import ONE_OF, Kind, QuestionDraft, Reply, WordsDraft
-from shared.domain.messages import drafting_session
+from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, WordsDraft
 from shared.domain.session import Session
 from shared.llm import Message
-from shared.llm.dialogue import ANSWER_RULE, QUESTION_RULE
-from shared.llm.remark import remark_sections
+from shared.llm.capabilities import capabilities
+from shared.llm.dialogue import (
+    ANSWER_RULE,
+    CONVERSATION,
+    KINDS,
+    OFFER_RULE,
+    QUESTION_RULE,
+    SAY,
+    code_section,
+    knowledge_section,
+    plan_section,
+    request_section,
+    waiting_sections,
+)
 from shared.llm.sections import prompt
+from shared.settings import Settings
 
 EXAMPLE = (
-    '{"reply": {"kind": "code", "explanation": "It prints the squares of one to ten.", '
+    '{"reply": {"kind": "code", "say": "", "explanation": "It prints the squares of one to ten.", '
     '"code": "def squares(count: int) -> list[int]:\\n    return [n * n for n in range(1, count + 1)]\\n\\n\\n'
     'def main() -> None:\\n    print(squares(10))\\n\\n\\nif __name__ == \\"__main__\\":\\n    main()\\n"}}'
 )
 RULES = f"""
-You are the programmer of Parley. You write one Python 3.12 program that carries out the approved <plan>, step by step,
-using the standard library only. It is saved as program.py, imported by tests (so: no side effects on import, functions
-with plain arguments and results, a main() behind `if __name__ == "__main__":`), and run as a command: without input it
-must end by itself and show something useful. Handle bad input with clear messages.
-Take in everything under <feedback> and the answers under <dialogue>, and put right everything under <problems>; keep
-what nobody criticised. <code> is the program as it is now. Under <replan> the person wants another implementation of
-the same plan, not a revision.
-Reply in one of these ways:
-1. code: explanation (a few sentences for the person; where there is <code> already, first what is different now and
-   why), code (the whole program).
+You are the programmer of Parley. You write one Python program that carries out the approved <plan>, step by step, in
+the version and within the limits that <capabilities> states. It is saved as program.py, imported by tests (so: no side
+effects on import, functions with plain arguments and results, a main() behind `if __name__ == "__main__":`) and run as
+a command: without input it must end by itself and show something useful. Handle bad input with clear messages.
+
+{CONVERSATION}
+
+<code> is the program as it is now. Write it anew with all that was said since; fix what the last checks or the last
+verdict found, and keep the rest as it is. After "wants another one, from scratch" write another implementation of the
+same plan. If the plan and what the person said contradict each other, their newest wish counts.
+
+{KINDS}
+1. code: say ({SAY}), explanation (a few sentences on how the program works), code (the whole program).
 2. {QUESTION_RULE}
 3. {ANSWER_RULE}
+4. {OFFER_RULE}
+
 A good reply: {EXAMPLE}
 """
 FENCED = re.compile(r"^\s*```(?:python|py)?\s*\n(.*?)\n?```\s*$", re.DOTALL)
@@ -41,9 +58,10 @@ class CodeDraft(Kind):
     """The whole program."""
 
     usable = ("code",)
-    notes_in = "explanation"
+    notes_in = "say"
 
     kind: Literal["code"] = "code"
+    say: str = ""
     explanation: str = ""
     code: str
 
@@ -59,33 +77,24 @@ class CodeDraft(Kind):
 class CodeReply(Reply):
     """The generator's reply."""
 
-    reply: Annotated[CodeDraft | QuestionDraft | WordsDraft, ONE_OF]
+    reply: Annotated[CodeDraft | QuestionDraft | WordsDraft | AcceptedOffer, ONE_OF]
 
 
-def build_prompt(session: Session) -> list[Message]:
-    remark, session = remark_sections(session), drafting_session(session)
-    revises = (
-        session.words.feedback or session.next_draft.problems or session.next_draft.another or session.words.earlier
-    )
-    code = session.code.code if session.code and revises else None
+def build_prompt(session: Session, settings: Settings) -> list[Message]:
     return prompt(
         "generator",
         "code",
         RULES,
         {
-            "previous": [f"- {past.request} ({past.outcome})" for past in session.words.earlier],
-            "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge],
-            "request": session.words.request,
-            "plan": session.plan.text if session.plan else None,
-            "code": code,
-            "dialogue": [f"Q: {entry.question}\nA: {entry.answer}" for entry in session.words.dialogue],
-            "feedback": [*session.words.feedback_in_code, *session.words.feedback],
-            "problems": session.next_draft.problems,
-            "replan": "Another implementation, from scratch." if session.next_draft.another else None,
-            "review": remark.get("review"),
-            "remark": remark.get("remark"),
+            "original_request": request_section(session),
+            "plan": plan_section(session),
+            "code": code_section(session),
+            **waiting_sections(session),
         },
-        due="Write the program.",
+        system={"capabilities": capabilities(settings)},
+        opening={"knowledge": knowledge_section(session)},
+        transcript=session.transcript,
+        due="Write the program, or answer the person.",
         zone=session.time_zone,
     )
 

@@ -15,7 +15,7 @@ ANSWERS: dict[str, Callable[[WorkContext], Awaitable[c.GiveAnswer]]] = {
 }
 
 
-async def write(context: WorkContext) -> c.DraftCode | c.GiveAnswer | c.AnswerRemark | c.Ask:
-    if context.session.phase == "coding":
+async def write(context: WorkContext) -> c.DraftCode | c.GiveAnswer | c.NoDraft:
+    if context.session.phase == "coding" or context.answers_message:
         return await write_code(context)
     return await ANSWERS.get(workflow_of_work(context.session).name, agentflow.write)(context)

@@ -1,16 +1,17 @@
 """Plans the next turn of an agentflow session: tool calls, a question, or the finding that nothing is left to do."""
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 from parley.events.values import Recalled
 from parley.protocol.tools import CheckCalls, PastCall, ToolPage, past_calls
-from parley.reply import QuestionDraft, WordsDraft
+from parley.reply import AcceptedOffer, QuestionDraft, WordsDraft
 from services.planner.agentflow_prompt import MoreTools, NothingToDo, TurnDraft, build_prompt, render_partial
 from services.planner.examples import Examples, no_examples
 from services.planner.proposals import TurnProposal, is_stalled, validate
+from services.planner.tool_choice import ToolLookup, choose
 from services.planner.turn_reply import turn_reply
 from shared.domain import commands as c
+from shared.domain.conversation import questions, said_since_request
 from shared.domain.memory import action_history
 from shared.domain.messages import drafting_session
 from shared.domain.session import Session
@@ -25,15 +26,9 @@ STALLED = "Three turns came to nothing. Try something else, ask, or say what can
 Recall = Callable[[Session], Awaitable[tuple[Recalled, ...]]]
 
 
-class ToolLookup(Protocol):
-    async def matching(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage: ...
-
-    async def check(self, ask: CheckCalls) -> tuple[str, ...]: ...
-
-
 async def plan_turn(
     context: WorkContext, tools: ToolLookup, recall: Recall, examples: Examples = no_examples
-) -> c.PlanTurn | c.Ask | c.AnswerRemark:
+) -> c.PlanTurn | c.NoDraft:
     """The command for the next turn.
 
     The planner usually makes one model call. It returns an invalid proposal to the model with the reasons, at most
@@ -46,13 +41,22 @@ async def plan_turn(
         )
     recalled = await recall(session)
     similar = await examples(session) if session.counts.turns == session.counts.turns_before else ()
-    page = await tools.matching(_search_text(session), _used_tools(session))
-    correction = STALLED if is_stalled(session) else ""
+    used = _used_tools(session)
+    choice = await choose(tools, session.words.request, _messages(session), used)
+    problems = STALLED if is_stalled(session) else ""
     searches = 0
     proposal = TurnProposal(())
     for _ in range(MAX_PROPOSALS + MAX_SEARCHES):
+        page = choice.all_tools
         reply = await context.ask(
-            build_prompt(context.session, page, recalled, correction, similar),
+            build_prompt(
+                context.prompt_session,
+                context.deps.settings,
+                choice,
+                recalled=recalled,
+                problems=problems,
+                examples=similar,
+            ),
             reply_for(turn_reply(page, searchable=searches < MAX_SEARCHES), context.session),
             kind="plan",
             render=render_partial,
@@ -60,19 +64,19 @@ async def plan_turn(
         )
         recorded_recall = () if session.counts.turns > session.counts.turns_before else recalled
         match reply.reply:
-            case QuestionDraft() | WordsDraft() as draft:
-                return to_command(draft, context.session)
-            case NothingToDo(reason=reason):
-                return _empty_turn(reason, recorded_recall)
+            case QuestionDraft() | WordsDraft() | AcceptedOffer() as draft:
+                return to_command(draft)
+            case NothingToDo() as nothing:
+                return _empty_turn(nothing, recorded_recall)
             case MoreTools(words=words):
                 searches += 1
-                page = await tools.matching(words, _used_tools(session))
-                correction = f"These are the tools that fit “{words[:200]}”. Is none of them right, say so."
+                choice = await choice.with_matching(tools, words, used)
+                problems = f"These are the tools that fit “{words[:200]}”. If none of them is right, say so."
             case TurnDraft() as turn:
                 proposal = await checked_by_packs(session, validate(session, turn, page.tools), page, tools)
                 if not proposal.problems:
                     return _turn(turn, proposal, recorded_recall)
-                correction = "\n".join(proposal.problems)
+                problems = "\n".join(proposal.problems)
     return _give_up(session, proposal)
 
 
@@ -101,14 +105,16 @@ def _turn(turn: TurnDraft, proposal: TurnProposal, recalled: tuple[Recalled, ...
         selected_tool=proposal.actions[-1].tool,  # a turn usually ends with the call it is about
         required_skills=tuple(skill[:200] for skill in turn.required_skills),
         reasoning=turn.reasoning[:10_000],
+        say=turn.say.strip(),
         sub_goals=tuple(dict.fromkeys(goal.strip()[:500] for goal in turn.sub_goals if goal.strip())),
         final=turn.final,
         recalled=recalled,
     )
 
 
-def _empty_turn(reason: str, recalled: tuple[Recalled, ...]) -> c.PlanTurn:
-    return c.PlanTurn(sub_goal="Nothing is left to do", actions=(), reasoning=reason[:10_000], recalled=recalled)
+def _empty_turn(nothing: NothingToDo, recalled: tuple[Recalled, ...]) -> c.PlanTurn:
+    fields = {"sub_goal": "Nothing is left to do", "reasoning": nothing.reason[:10_000], "say": nothing.say.strip()}
+    return c.PlanTurn(**fields, actions=(), recalled=recalled)
 
 
 def _give_up(session: Session, proposal: TurnProposal) -> c.PlanTurn | c.Ask:
@@ -116,18 +122,16 @@ def _give_up(session: Session, proposal: TurnProposal) -> c.PlanTurn | c.Ask:
     why = " ".join(proposal.problems) or "I did not find tools that help."
     opening = "I am going round in circles." if proposal.is_stuck else "I cannot go on by myself."
     question = f"{opening} {why} {HELP_QUESTION}"
-    questions = [entry.question for entry in session.words.dialogue]
-    has_asked_enough = sum(text.endswith(HELP_QUESTION) for text in questions) >= MAX_HELP_QUESTIONS
-    if has_asked_enough or len(questions) >= MAX_QUESTIONS or question in questions:
+    asked = [text for together in questions(session) for text in together]
+    has_asked_enough = sum(text.endswith(HELP_QUESTION) for text in asked) >= MAX_HELP_QUESTIONS
+    if has_asked_enough or len(asked) >= MAX_QUESTIONS or question in asked:
         return c.PlanTurn(sub_goal="Tell how far it came", actions=(), reasoning=f"I could not go on. {why}"[:10_000])
     return c.Ask(text=question)
 
 
-def _search_text(session: Session) -> str:
-    """The text that the tool search matches: request, latest feedback and sub-goals."""
-    return " ".join(
-        (session.words.request, *session.words.feedback[-3:], *(goal.goal for goal in session.memory.sub_goals))
-    )
+def _messages(session: Session) -> str:
+    """The text that the search for more tools matches: the latest messages and the sub-goals."""
+    return " ".join((*said_since_request(session)[-3:], *(goal.goal for goal in session.memory.sub_goals)))
 
 
 def _used_tools(session: Session) -> tuple[str, ...]:

@@ -3,58 +3,96 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from parley.events.values import Step
 from parley.protocol.pages import LibraryEntry
-from parley.reply import ONE_OF, Kind, QuestionDraft, Reply, Text, WordsDraft
+from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, Text, WordsDraft
 from services.planner.examples import example_line
-from shared.domain.messages import drafting_session
 from shared.domain.plan_text import plan_text
 from shared.domain.session import Session
 from shared.llm import Message
-from shared.llm.dialogue import ANSWER_RULE, QUESTION_RULE
-from shared.llm.remark import remark_sections
+from shared.llm.capabilities import capabilities
+from shared.llm.dialogue import (
+    ANSWER_RULE,
+    CONVERSATION,
+    KINDS,
+    OFFER_RULE,
+    QUESTION_RULE,
+    SAY,
+    code_section,
+    knowledge_section,
+    plan_section,
+    request_section,
+    waiting_sections,
+)
 from shared.llm.sections import prompt
+from shared.settings import Settings
 
 EXAMPLE = (
-    '{"reply": {"kind": "plan", "goal": "A program that draws a multiplication table.", "steps": ["Ask how large the '
-    'table shall be, with 10 as the default.", "Print the table with its columns aligned.", "Say what is wrong when '
-    'the size is no number above zero."], "notes": "It runs in a terminal."}}'
+    '{"reply": {"kind": "plan", "say": "The size can be given now; 10 stays the default.", "goal": "A program that '
+    'draws a multiplication table.", "steps": [{"id": "s1", "text": "Take the size of the table from the arguments, '
+    'or 10."}, {"id": "s2", "text": "Print the table with its columns aligned."}, {"id": "", "text": "Say what is '
+    'wrong if the size is not a number above zero."}], "notes": "The table has whole numbers only."}}'
 )
 RULES = f"""
-You are the planner of Parley. You plan small pieces of work with a person who reads, edits and approves your plan
-before anything is done. Write what will be done as short, concrete steps in plain language: no code, no step without a
-visible result.
-Take in everything under <feedback> and the answers under <dialogue>; keep what the person did not criticise. Under
-<replan> they want another approach, not a revision. <previous> sums up earlier requests of the same conversation: the
-new request builds on them, and <plan> and <code> are what they led to. <examples> are plans that the person accepted
-for similar requests.
-Reply in one of these ways:
-1. plan: goal (one sentence), steps (a list of sentences), notes (assumptions, or ""). Where there is a <plan> already,
-   notes begin with a sentence on what is different now and why.
+You are the planner of Parley. You and a person agree on a piece of work before it is done: you write the plan; they
+read it, discuss it, change it and approve it. Then a programmer, who sees the plan and this conversation, writes one
+Python program that carries it out. <capabilities> tells what such a program can do here and how its results reach the
+person: plan nothing beyond that. If they want more, say so and plan what comes nearest.
+Write what will be done as short, concrete steps in plain language: no code, no step without a visible result.
+
+{CONVERSATION}
+
+<plan> is the plan as it is now, with the ids of its steps, and <code> the program. Write the plan anew with all that
+was said since; keep word for word the steps that nobody questioned, and those that the person wrote. After "wants
+another one, from scratch" plan differently instead of revising it. <examples> are plans that the person accepted for
+similar requests.
+
+{KINDS}
+1. plan: say ({SAY}),
+   goal (one sentence), steps (a list of {{id, text}}: the id that a step has, also when you reword it; "" for a new
+   one; the person sees numbers, so write step 1, step 2 … in say), notes (assumptions that the person should check,
+   or "").
 2. {QUESTION_RULE}
 3. {ANSWER_RULE}
+4. {OFFER_RULE}
+
 A good reply: {EXAMPLE}
 """
+
+
+class TextStep(BaseModel):
+    """A step in words."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: str = ""
+    text: str
+
+    @model_validator(mode="before")  # a model that is not held to the schema may give the words alone
+    @classmethod
+    def _words(cls, data: Any) -> Any:
+        return {"text": data} if isinstance(data, str) else data
 
 
 class PlanDraft(Kind):
     """A plan that the person can approve."""
 
     usable = ("goal", "steps")
-    notes_in = "notes"
+    notes_in = "say"
 
     kind: Literal["plan"] = "plan"
+    say: str = ""
     goal: Text
-    steps: list[str] = Field(min_length=1, max_length=50)
+    steps: list[TextStep] = Field(min_length=1, max_length=50)
     notes: str = ""
 
     @field_validator("steps")
     @classmethod
-    def _some_step(cls, steps: list[str]) -> list[str]:
+    def _some_step(cls, steps: list[TextStep]) -> list[TextStep]:
         """Reject a plan without steps, so that the model corrects it as any invalid reply."""
-        if not any(text.strip() for text in steps):
+        if not any(step.text.strip() for step in steps):
             raise ValueError("no step says anything")
         return steps
 
@@ -62,31 +100,25 @@ class PlanDraft(Kind):
 class PlanReply(Reply):
     """The planner's reply."""
 
-    reply: Annotated[PlanDraft | QuestionDraft | WordsDraft, ONE_OF]
+    reply: Annotated[PlanDraft | QuestionDraft | WordsDraft | AcceptedOffer, ONE_OF]
 
 
-def build_prompt(session: Session, examples: Sequence[LibraryEntry] = ()) -> list[Message]:
-    remark, session = remark_sections(session), drafting_session(session)
-    plan = session.plan if session.words.feedback or session.next_draft.another or session.words.earlier else None
-    code = session.code if session.words.earlier and session.code and session.code.status == "approved" else None
+def build_prompt(session: Session, settings: Settings, examples: Sequence[LibraryEntry] = ()) -> list[Message]:
     return prompt(
         "planner",
         "text_plan",
         RULES,
         {
-            "previous": [f"- {past.request} ({past.outcome})" for past in session.words.earlier],
-            "examples": [example_line(entry) for entry in examples],
-            "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge],
-            "request": session.words.request,
-            "plan": plan.text if plan else None,
-            "code": code.code if code else None,
-            "dialogue": [f"Q: {entry.question}\nA: {entry.answer}" for entry in session.words.dialogue],
-            "feedback": session.words.feedback,
-            "replan": "Another approach, from scratch." if session.next_draft.another else None,
-            "review": remark.get("review"),
-            "remark": remark.get("remark"),
+            "original_request": request_section(session),
+            "examples": map(example_line, examples),
+            "plan": plan_section(session, ids=True),
+            "code": code_section(session),
+            **waiting_sections(session),
         },
-        due="Plan what the request asks for.",
+        system={"capabilities": capabilities(settings)},
+        opening={"knowledge": knowledge_section(session)},
+        transcript=session.transcript,
+        due="Plan what the person asks for, or answer them.",
         zone=session.time_zone,
     )
 
@@ -96,5 +128,6 @@ def render_partial(partial: Mapping[str, Any]) -> str:
     if words := partial.get("text"):
         return str(words)
     goal, steps = str(partial.get("goal") or ""), partial.get("steps")
-    texts = [text for text in steps if isinstance(text, str) and text] if isinstance(steps, list) else []
+    written = [step.get("text") if isinstance(step, Mapping) else step for step in steps or ()]
+    texts = [text for text in written if isinstance(text, str) and text]
     return plan_text(goal, tuple(Step(text=text[:2000]) for text in texts)) if goal else ""

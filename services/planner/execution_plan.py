@@ -10,11 +10,12 @@ from pydantic import JsonValue
 
 from parley.events.values import STEP_ID, Step
 from parley.protocol.tools import ToolSpec
-from services.planner.agentflow import ToolLookup
 from services.planner.agentflow_prompt import MoreTools
 from services.planner.examples import Examples, no_examples
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft, StepsReply, build_prompt, render_partial
+from services.planner.tool_choice import ToolLookup, choose
 from shared.domain import commands as c
+from shared.domain.conversation import said_since_request
 from shared.domain.messages import drafting_session
 from shared.domain.plan_steps import changed_begun_steps, changes_made, known_steps
 from shared.domain.session import Session
@@ -30,10 +31,12 @@ MAX_SEARCHES = 2  # further model calls of a plan that ask for other tools
 
 async def draft_steps(
     context: WorkContext, tools: ToolLookup, examples: Examples = no_examples
-) -> c.DraftPlan | c.Ask | c.AnswerRemark | c.Fail:
+) -> c.DraftPlan | c.NoDraft | c.Fail:
     session = drafting_session(context.session)
     allowed = session.settings.tools
-    page = await tools.matching(_search_text(session), _used_tools(session), allowed)
+    used = _used_tools(session)
+    choice = await choose(tools, session.words.request, " ".join(said_since_request(session)[-3:]), used, allowed)
+    page = choice.page
     if not page.tools:
         reason = f"None of the tools that the plan may use is there: {', '.join(allowed)}." if allowed else NO_TOOLS
         return c.Fail(reason=" ".join((reason, *page.troubles))[:5_000], retryable=True)
@@ -41,7 +44,7 @@ async def draft_steps(
     similar = await examples(session)
     for _ in range(MAX_PROPOSALS + MAX_SEARCHES):
         reply = await context.ask(
-            build_prompt(context.session, page, problems, similar),
+            build_prompt(context.prompt_session, context.deps.settings, choice, problems, similar),
             reply_for(StepsReply, context.session),
             kind="plan",
             render=render_partial,
@@ -49,10 +52,10 @@ async def draft_steps(
         )
         match reply.reply:
             case MoreTools(words=words):
-                page = await tools.matching(words, _used_tools(session), allowed)
-                problems = (f"These are the tools that fit “{words[:200]}”. Is none of them right, say so.",)
+                choice = await choice.with_matching(tools, words, used, allowed)
+                problems = (f"These are the tools that fit “{words[:200]}”. If none of them is right, say so.",)
             case StepsDraft() as draft:
-                known = {spec.name: spec for spec in page.tools}
+                known = {spec.name: spec for spec in choice.all_tools.tools}
                 steps = _steps(draft.steps, session, known)
                 checked_plan = check_plan(steps, known, allowed=allowed, earlier_changes=changes_made(session))
                 problems = (
@@ -62,10 +65,16 @@ async def draft_steps(
                 )
                 if not problems:
                     goal, notes = draft.goal[:50_000], draft.notes.strip()[:10_000]
-                    fields = {"goal": goal, "notes": notes, "steps": checked_plan.steps, "checks": checked_plan.checks}
+                    fields = {
+                        "say": draft.say.strip(),
+                        "goal": goal,
+                        "notes": notes,
+                        "steps": checked_plan.steps,
+                        "checks": checked_plan.checks,
+                    }
                     return c.DraftPlan(kind="execution", **fields)
             case other:
-                return to_command(other, context.session)
+                return to_command(other)
     return c.Fail(reason=f"No plan could be made that can be carried out. {' '.join(problems)}"[:5_000])
 
 
@@ -94,10 +103,6 @@ def _step(draft: StepDraft, spec: ToolSpec | None) -> Step:
         after=tuple(dict.fromkeys(need for need in draft.after if _is_id(need))),
         for_each=(draft.for_each or "").strip()[:500] or None,
     )
-
-
-def _search_text(session: Session) -> str:
-    return " ".join((session.words.request, *session.words.feedback[-3:]))
 
 
 def _used_tools(session: Session) -> tuple[str, ...]:

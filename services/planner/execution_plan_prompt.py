@@ -8,53 +8,75 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from parley.events.values import Step
 from parley.protocol.pages import LibraryEntry
-from parley.protocol.tools import ToolPage, ToolSpec
-from parley.reply import ONE_OF, JsonText, Kind, QuestionDraft, Reply, Text, WordsDraft
-from services.planner.agentflow_prompt import MoreTools
+from parley.protocol.tools import ToolSpec
+from parley.reply import ONE_OF, AcceptedOffer, JsonText, Kind, QuestionDraft, Reply, Text, WordsDraft
+from services.planner.agentflow_prompt import MoreTools, tool_sections
 from services.planner.examples import example_line
-from shared.domain.messages import drafting_session
+from services.planner.tool_choice import ToolChoice
 from shared.domain.session import Session
+from shared.domain.state import Action, Plan
 from shared.llm import Message
-from shared.llm.dialogue import ANSWER_RULE, QUESTION_RULE
-from shared.llm.remark import remark_sections
+from shared.llm.capabilities import capabilities
+from shared.llm.dialogue import (
+    ANSWER_RULE,
+    CONVERSATION,
+    KINDS,
+    OFFER_RULE,
+    QUESTION_RULE,
+    SAY,
+    is_told,
+    knowledge_section,
+    request_section,
+    waiting_sections,
+)
 from shared.llm.sections import prompt
 from shared.plan_checks.schemas import outline
+from shared.settings import Settings
 
-MAX_EARLIER_REQUESTS, MAX_OUTCOME = 3, 200  # earlier requests in the prompt; characters of each outcome
 EXAMPLE = (
-    '{"reply": {"kind": "plan", "goal": "Pay back what order A-17 cost", "steps": ['
-    '{"id": "s1", "tool": "get_order", "arguments": {"id": "A-17"}, "text": "Look up order A-17", "after": []}, '
-    '{"id": "s2", "tool": "refund", "arguments": {"id": "A-17", "amount": "{{steps.s1.output.price}}"}, '
-    '"text": "Pay its price back", "after": []}], "notes": ""}}'
+    '{"reply": {"kind": "plan", "say": "", "goal": "Pay back what order A-17 cost", "steps": ['
+    '{"id": "s1", "tool": "get_order", "arguments": "{\\"id\\": \\"A-17\\"}", "text": "Look up order A-17", "after": '
+    '[], "for_each": null}, {"id": "s2", "tool": "refund", "arguments": "{\\"id\\": \\"A-17\\", \\"amount\\": '
+    '\\"{{steps.s1.output.price}}\\"}", "text": "Pay its price back", "after": [], "for_each": null}], "notes": ""}}'
 )
 RULES = f"""
 You are the planner of Parley. You write a plan of tool calls that a person reads, changes and approves as a whole, and
 that is then carried out exactly as it stands. You never carry anything out yourself.
-Use only the tools under <tools>, with arguments that their schemas allow, and only ids and facts that people said:
-never invent one. Keep the <rules> of the business you work for. What an earlier step will give is not known yet; what
-its tool `returns` says its shape ("*" stands for any name). Refer to it as {{{{steps.s1.output}}}}, or to a part of it
-as {{{{steps.s1.output.orders[0].id}}}}. A reference may stand for a whole value or within a text; it cannot compute,
-and has no place in the name of a tool or of an argument, in SQL, in program code or in the host of a URL. A step
-with for_each, one reference to a list, is done once for each item of it: its arguments refer to the item as
-{{{{item}}}} or {{{{item.id}}}}, and what it gives is the list of the results. Steps that do not depend on each other
-run side by side: say in `after` only which steps must have ended well before. Do not ask for permission in words:
-nothing runs before the person has approved the plan.
-<plan> is the plan as it is now, with ids: change it as <feedback> asks, keep the ids of steps that stay, and never give
-an id to another step. <executed> is what its steps have come to. <problems> say why your last proposal was not taken.
-<examples> are plans that the person accepted for similar requests: their ids and values are not those of this one.
-<instructions> are what the person wants every version of the plan to keep to, as far as these rules allow it.
-Reply in one of these ways, whichever of them are offered:
-1. plan: goal in a sentence; steps: a list of {{id, tool, arguments, text, after, for_each}} where text says in plain
-   words what the step is for; notes: what the person should know, or nothing.
+Use only the tools under <tools> and <found_tools>, with arguments that their schemas allow, and only ids and facts that
+people said: never invent one. Keep the <rules> of the business you work for. What an earlier step will give is not
+known yet; `returns` of its tool tells its shape ("*" stands for any name). Refer to it as {{{{steps.s1.output}}}}, or
+to a part of it as {{{{steps.s1.output.orders[0].id}}}}. A reference may stand for a whole value or within a text. It
+cannot compute, and must not stand in the name of a tool or of an argument, in SQL, in program code or in the host of a
+URL. A step with for_each, one reference to a list, is done once for each item of it: its arguments refer to the item as
+{{{{item}}}} or {{{{item.id}}}}, and its output is the list of the results. Steps that do not depend on each other run
+side by side: `after` lists only the steps that must have succeeded before. Do not ask for permission in words: nothing
+runs before the person has approved the plan.
+
+{CONVERSATION}
+
+<plan> is the plan as it is now, with ids: change it as the person asks, keep the ids of the steps that stay, and never
+give the id of a step to another one. <executed> tells how far its steps have come. <problems> tell why your last
+proposal was not accepted. <examples> are plans that the person accepted for similar requests; their ids and values are
+not those of this one. <instructions> are the person's wishes for every version of the plan; follow them as far as these
+rules allow.
+
+{KINDS}
+1. plan: say ({SAY});
+   goal in a sentence; steps: a list of {{id, tool, arguments, text, after, for_each}}, where arguments is a JSON object
+   as text and text says in plain words what the step is for; notes: assumptions that the person should check, or "".
 2. more_tools: none of these tools can do what is needed; words say in a few words what you look for.
 3. {QUESTION_RULE}
 4. {ANSWER_RULE}
+5. {OFFER_RULE}
+
 A good reply: {EXAMPLE}
 """
 
 
 class StepDraft(BaseModel):
-    """One step that the model proposes. Arguments of any shape are taken: they are put right or refused by name."""
+    """One step: a call, what it is for, and what comes before it."""
+
+    # Arguments of any shape are read: they are repaired, or rejected with a reason.
 
     model_config = ConfigDict(extra="ignore")
 
@@ -70,9 +92,10 @@ class StepsDraft(Kind):
     """A plan of tool calls."""
 
     usable = ("steps",)
-    notes_in = "notes"
+    notes_in = "say"
 
     kind: Literal["plan"] = "plan"
+    say: str = ""
     goal: Text
     steps: list[StepDraft] = Field(min_length=1, max_length=100)
     notes: str = ""
@@ -81,42 +104,38 @@ class StepsDraft(Kind):
 class StepsReply(Reply):
     """The planner's reply."""
 
-    reply: Annotated[StepsDraft | MoreTools | QuestionDraft | WordsDraft, ONE_OF]
+    reply: Annotated[StepsDraft | MoreTools | QuestionDraft | WordsDraft | AcceptedOffer, ONE_OF]
 
 
 def build_prompt(
-    session: Session, page: ToolPage, problems: Sequence[str] = (), examples: Sequence[LibraryEntry] = ()
+    session: Session,
+    settings: Settings,
+    tools: ToolChoice,
+    problems: Sequence[str] = (),
+    examples: Sequence[LibraryEntry] = (),
 ) -> list[Message]:
-    whole_session, remark, session = session, remark_sections(session), drafting_session(session)
-    plan = session.plan if session.plan and session.plan.task == session.task else None
-    answers = {entry.answer for entry in session.words.dialogue}
-    others = page.total - len(page.tools)
+    plan = session.plan if session.plan and session.plan.task else None
     return prompt(
         "planner",
         "execution_plan",
         RULES,
         {
-            "rules": page.rules,
-            "tools": [_tool_line(spec) for spec in page.tools],
-            "more_tools": f"There are {others} other tools; ask for them by words." if others else None,
-            "previous": [
-                f"- {past.request} ({past.outcome[:MAX_OUTCOME]})"
-                for past in session.words.earlier[-MAX_EARLIER_REQUESTS:]
-            ],
-            "examples": [example_line(entry) for entry in examples],
-            "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge],
-            "instructions": session.settings.instructions or None,
-            "request": session.words.request,
-            "plan": [plan.goal, *map(_step_line, plan.steps)] if plan and plan.task else None,
-            "executed": _executed_lines(whole_session),
-            "dialogue": [f"Q: {entry.question}\nA: {entry.answer}" for entry in session.words.dialogue],
-            "feedback": [words for words in session.words.feedback if words not in answers],
-            "replan": "Another plan, from scratch." if session.next_draft.another else None,
+            "original_request": request_section(session),
+            "examples": map(example_line, examples),
+            "found_tools": map(_tool_line, tools.found),
+            "plan": _plan_lines(session, plan) if plan else None,
+            "executed": _executed_lines(session),
             "problems": problems,
-            "review": remark.get("review"),
-            "remark": remark.get("remark"),
+            **waiting_sections(session),
         },
-        due="Write the plan for the request.",
+        system={
+            "capabilities": capabilities(settings),
+            **tool_sections(tools, _tool_line),
+            "instructions": session.settings.instructions or None,
+        },
+        opening={"knowledge": knowledge_section(session)},
+        transcript=session.transcript,
+        due="Write the plan, or answer the person.",
         zone=session.time_zone,
     )
 
@@ -127,6 +146,11 @@ def _tool_line(spec: ToolSpec) -> str:
     if spec.returns is not None:
         fields["returns"] = outline(spec.returns, spec.returns)
     return json.dumps(fields, ensure_ascii=False)
+
+
+def _plan_lines(session: Session, plan: Plan) -> list[str]:
+    goal = [] if is_told(session, plan) else [plan.goal]
+    return [*goal, *map(_step_line, plan.steps)]
 
 
 def _step_line(step: Step) -> str:
@@ -141,7 +165,15 @@ def _executed_lines(session: Session) -> list[str]:
     current = session.turn.actions if session.turn and session.turn.rules.by_step else ()
     names = {action.spec.id for action in current}
     actions = (*(action for action in session.begun_steps if action.spec.id not in names), *current)
-    return [f"- {a.spec.id} {a.spec.tool}: {a.shown_status}. {a.explanation}".rstrip(". ") for a in actions]
+    return [_executed_line(action) for action in actions]
+
+
+def _executed_line(action: Action) -> str:
+    until = f" until {action.until:%Y-%m-%d %H:%M:%S} UTC" if action.status == "waiting" and action.until else ""
+    line = (
+        f"- {action.spec.id.partition('.')[2]} {action.spec.tool}: {action.shown_status}{until}. {action.explanation}"
+    )
+    return line.rstrip(". ")
 
 
 def render_partial(partial: Mapping[str, Any]) -> str:

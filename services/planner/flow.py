@@ -16,8 +16,9 @@ from services.planner.examples import Examples
 from services.planner.flow_prompt import NewNode, PathDraft, PathReply, build_prompt, render_partial
 from services.planner.path_cache import Chain, PathCache
 from shared.domain import commands as c
+from shared.domain.conversation import questions, said_since_request
 from shared.domain.flow_paths import as_action
-from shared.domain.messages import drafting_session
+from shared.domain.messages import drafting_session, drafts_at_once
 from shared.domain.session import Session
 from shared.domain.worker_commands import WorkerCommand
 from shared.flows import chain_problems, full_path, group_by_flow, split_tool_name
@@ -35,11 +36,12 @@ class FlowLookup(Protocol):
 
 
 class PlannedPath(NamedTuple):
-    """A path to walk, and why."""
+    """A path to walk, why, and words to the person."""
 
     chain: Chain
     path: PathPlan
     reasoning: str
+    say: str = ""
 
 
 class NoPath(Exception):
@@ -75,15 +77,16 @@ class PathPlanner:
             return c.Fail(reason=why)
         if isinstance(planned, c.Ask):
             return planned if planned.options else planned.model_copy(update={"options": _named_choices(planned, page)})
-        if isinstance(planned, c.AnswerRemark):
+        if isinstance(planned, c.AnswerRemark | c.AcceptOffer):
             return planned
         log.debug("path_planned", session_id=session.id, reasoning=planned.reasoning, **planned.path.model_dump())
         return _to_command(session, page, planned)
 
-    async def _choose_path(self, context: WorkContext, page: FlowPage) -> PlannedPath | c.Ask | c.AnswerRemark:
+    async def _choose_path(self, context: WorkContext, page: FlowPage) -> PlannedPath | c.NoDraft:
         session = drafting_session(context.session)
         planning = session.settings.planning
-        if not planning.use_planning:
+        waits = context.answers_message and not drafts_at_once(context.session)  # the message may only ask about it
+        if not planning.use_planning and not waits:
             return _full_graph(page.flows[0], "The full graph was asked for.")
         key = self._cache.key(session, page) if planning.cache else ""
         if not session.next_draft.another and (cached := self._cache.get(key)):
@@ -101,7 +104,7 @@ class PathPlanner:
             self._cache.put(key, planned.chain, planned.reasoning)
         return planned
 
-    async def _propose(self, context: WorkContext, page: FlowPage) -> PlannedPath | c.Ask | c.AnswerRemark:
+    async def _propose(self, context: WorkContext, page: FlowPage) -> PlannedPath | c.NoDraft:
         """The first valid proposal. Raises NoPath after as many proposals as the session allows."""
         session = drafting_session(context.session)
         examples = await self._examples(session)
@@ -109,21 +112,22 @@ class PathPlanner:
         intended: FlowSpec | None = None
         max_attempts = session.settings.planning.max_retries
         for attempt in range(1, max_attempts + 1):
-            messages = build_prompt(context.session, page, examples, problems)
+            messages = build_prompt(context.prompt_session, context.deps.settings, page, examples, problems)
             try:
                 reply = await self._ask(context, messages)
             except ModelFailed as error:
                 raise NoPath(attempt, (f"The model did not give a path: {error.reason}",), intended) from error
             draft = reply.reply
             if not isinstance(draft, PathDraft):
-                return to_command(draft, context.session)
+                return to_command(draft)
             chain: Chain = tuple((path.flow, tuple(path.nodes)) for path in draft.paths)
             problems = chain_problems(page, chain)
             intended = page.flow(chain[0][0]) or intended
             log.debug("path_proposed", session_id=session.id, attempt=attempt, chain=chain, problems=problems)
             if not problems:
                 fields = {"attempts": attempt, "examples": len(examples), "proposal": _node_proposal(draft.new_node)}
-                return PlannedPath(chain, PathPlan(nodes=_node_tools(chain), **fields), draft.reasoning[:10_000])
+                path = PathPlan(nodes=_node_tools(chain), **fields)
+                return PlannedPath(chain, path, draft.reasoning[:10_000], draft.say.strip())
         raise NoPath(max_attempts, problems, intended)
 
     async def _ask(self, context: WorkContext, messages: list[Message]) -> PathReply:
@@ -145,10 +149,8 @@ def _fall_back(session: Session, page: FlowPage, error: NoPath) -> PlannedPath |
     Raises NoPath if the user was asked already.
     """
     flow = page.flows[0] if len(page.flows) == 1 else _named_flow(session, page) or error.flow
-    questions = [entry.question for entry in session.words.dialogue]
-    if flow is None and (
-        len(questions) >= MAX_QUESTIONS or any(question.endswith(WHICH_FLOW) for question in questions)
-    ):
+    asked = [question for together in questions(session) for question in together]
+    if flow is None and (len(asked) >= MAX_QUESTIONS or any(question.endswith(WHICH_FLOW) for question in asked)):
         names = ", ".join(flow.name for flow in page.flows)
         raise NoPath(error.attempts, (f"Nothing says which flow is meant: name one of {names}.",))
     if flow is None:
@@ -177,8 +179,8 @@ def _rejected_path(session: Session) -> tuple[str, ...]:
 
 
 def _named_flow(session: Session, page: FlowPage) -> FlowSpec | None:
-    """The flow that the user named in their latest answer that names one."""
-    flows = (page.flow(entry.answer.strip()) for entry in reversed(session.words.dialogue))
+    """The flow that is the user's latest message or answer that is the name of one."""
+    flows = (page.flow(said.strip()) for said in reversed(said_since_request(session)))
     return next((flow for flow in flows if flow), None)
 
 
@@ -197,7 +199,8 @@ def _to_command(session: Session, page: FlowPage, planned: PlannedPath) -> c.Dra
     if session.settings.confirm == "path":
         plan_steps = tuple(Step(text=step.description, tool=step.tool) for step in steps)
         goal = f"{session.words.request[:400]} ({names})"
-        return c.DraftPlan(goal=goal, steps=plan_steps, notes=planned.reasoning, kind="path", path=planned.path)
+        fields = {"notes": planned.reasoning, "say": planned.say, "path": planned.path}
+        return c.DraftPlan(goal=goal, steps=plan_steps, kind="path", **fields)
     turn = session.counts.turns + 1
     actions = tuple(
         step.model_copy(
@@ -210,6 +213,7 @@ def _to_command(session: Session, page: FlowPage, planned: PlannedPath) -> c.Dra
         actions=actions,
         selected_tool=actions[0].tool,
         reasoning=planned.reasoning,
+        say=planned.say,
         final=True,
         path=planned.path,
     )

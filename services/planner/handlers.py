@@ -2,11 +2,12 @@
 
 from collections.abc import Awaitable, Callable
 
-from services.planner.agentflow import Recall, ToolLookup, plan_turn
+from services.planner.agentflow import Recall, plan_turn
 from services.planner.conversation import draft_plan
 from services.planner.examples import Examples
 from services.planner.execution_plan import draft_steps
 from services.planner.flow import PathPlanner
+from services.planner.tool_choice import ToolLookup
 from shared.domain import commands as c
 from shared.domain.plan_approval import starts_by_setting
 from shared.domain.worker_commands import WorkerCommand

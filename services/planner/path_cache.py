@@ -7,6 +7,7 @@ from typing import NamedTuple
 from cachetools import LRUCache
 
 from parley.protocol.flows import FlowPage
+from shared.domain.conversation import said_since_request
 from shared.domain.session import Session
 
 type Chain = tuple[tuple[str, tuple[str, ...]], ...]
@@ -25,11 +26,7 @@ class PathCache:
 
     def key(self, session: Session, page: FlowPage) -> str:
         """A hash of what a path depends on: the user, their words, the flows, and the flows' states."""
-        words = [
-            session.words.request,
-            session.words.feedback,
-            [(entry.question, entry.answer) for entry in session.words.dialogue],
-        ]
+        words = [session.words.request, said_since_request(session)]
         knowledge = [(known.name, known.text) for known in session.words.knowledge]
         parts = [session.owner, words, knowledge, page.model_dump(mode="json", exclude={"troubles"})]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -12,9 +12,9 @@ from parley.events.values import Step
 from parley.plan_generator import Draft, DraftContext, PlanGenerator
 from parley.protocol.tools import ToolPage, ToolSpec
 from parley.reply import Reply
-from services.planner.agentflow import ToolLookup
 from services.planner.examples import Examples
 from services.planner.execution_plan import MAX_PROPOSALS, draft_steps
+from services.planner.tool_choice import ToolLookup
 from shared.domain import commands as c
 from shared.domain.errors import CommandRefused
 from shared.domain.messages import drafting_session
@@ -56,7 +56,7 @@ class PlanGenerators:
 
     async def draft(
         self, context: WorkContext, tools: ToolLookup, examples: Examples
-    ) -> c.DraftPlan | c.Ask | c.AnswerRemark | c.Fail:
+    ) -> c.DraftPlan | c.NoDraft | c.Fail:
         name = context.session.settings.generator or next(iter(self._generators))
         generator = self._generators.get(name)
         if generator is None and name in self._generators:
@@ -113,7 +113,7 @@ def _draft_context(context: WorkContext, session: Session, page: ToolPage, probl
         user=session.owner,
         ask_model=partial(_ask_model, context),
         plan=Draft(plan.goal, plan.steps, plan.notes) if plan else None,
-        feedback=session.words.feedback,
+        feedback=tuple(message.text for message in session.words.unread),
         another=session.next_draft.another,
         problems=problems,
         rules=page.rules,

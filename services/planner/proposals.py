@@ -109,7 +109,7 @@ def repetition_problem(
             return ""
     names = ", ".join(dict.fromkeys(action.tool for action in actions))
     return (
-        f"These calls have been made with the same arguments already ({names}): what came of them is under <executed>."
+        f"These calls have been made with the same arguments already ({names}): their results are in the conversation."
     )
 
 

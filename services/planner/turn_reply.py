@@ -13,10 +13,9 @@ from services.planner.agentflow_prompt import Planned, TurnDraft, TurnReply
 from shared import repair
 from shared.llm.strict_schema import MAX_LEVELS, Size, UnsupportedSchema, size, to_strict
 
-AROUND = 4  # schema levels around the arguments of a call
+AROUND = 5  # schema levels around the arguments of a call
 # limit for the argument schemas of all tools together; the rest of the reply needs little
 HALF = Size(2_000, 500, 50_000)
-TEXT = {"type": "string", "description": "The arguments as JSON text"}
 
 
 def turn_reply(page: ToolPage, *, searchable: bool) -> type[TurnReply]:
@@ -39,8 +38,8 @@ def without_nulls(arguments: JsonValue, spec: ToolSpec) -> JsonValue:
 @lru_cache(maxsize=32)
 def _with_calls(key: str) -> type[TurnReply]:
     calls = _calls([(name, parameters) for name, parameters in json.loads(key)])
-    call: Any = Annotated[Planned, WithJsonSchema({"anyOf": calls} if len(calls) > 1 else calls[0])]
-    actions: Any = (list[call], Field(min_length=1, max_length=20))
+    planned: Any = Annotated[Planned, WithJsonSchema(_planned({"anyOf": calls} if len(calls) > 1 else calls[0]))]
+    actions: Any = (list[planned], Field(min_length=1, max_length=20))
     turn = create_model("TurnDraft", __base__=TurnDraft, __doc__=TurnDraft.__doc__, actions=actions)
     return with_kinds(TurnReply, [turn if kind is TurnDraft else kind for kind in TurnReply.kinds()])
 
@@ -48,28 +47,39 @@ def _with_calls(key: str) -> type[TurnReply]:
 def _calls(tools: Sequence[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
     """The schema of a call of each tool.
 
-    Arguments that the strict subset of JSON schema cannot express are JSON text. The prompt describes the arguments.
+    Arguments that the strict subset of JSON schema cannot express are JSON text, described by their own schema.
     """
     counted = Size()
     calls: list[dict[str, Any]] = []
     for name, parameters in tools:
         try:
-            arguments = to_strict(parameters, nullable=True, described=False, levels=MAX_LEVELS - AROUND)
+            arguments = to_strict(parameters, nullable=True, levels=MAX_LEVELS - AROUND)
         except UnsupportedSchema:
-            arguments = TEXT
+            arguments = _as_text(parameters)
         if not (counted + size(arguments)).within(HALF):
-            arguments = TEXT
+            arguments = _as_text(parameters)
         counted += size(arguments)
         calls.append(_call(name, arguments))
     return calls
 
 
+def _as_text(parameters: dict[str, Any]) -> dict[str, Any]:
+    schema = json.dumps(parameters, ensure_ascii=False)
+    return {"type": "string", "description": f"A JSON object as text, of this schema: {schema}"}
+
+
 def _call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    properties = {
-        "tool": {"type": "string", "const": name},
-        "arguments": arguments,
-        "text": {"type": "string"},
-        "depends_on": {"type": "array", "items": {"type": "integer"}, "maxItems": 20},
-        "sub_goal": {"type": "string"},
-    }
+    """The tool and its arguments in one object; `arguments` apart where they are text, or have such a name."""
+    tool, own = {"type": "string", "const": name}, arguments.get("properties")
+    if own is None or own.keys() & {"tool", "arguments"}:
+        return _object({"tool": tool, "arguments": arguments})
+    return _object({"tool": tool, **own})
+
+
+def _planned(call: dict[str, Any]) -> dict[str, Any]:
+    numbers = {"type": "array", "items": {"type": "integer"}, "maxItems": 20}
+    return _object({"call": call, "text": {"type": "string"}, "depends_on": numbers, "sub_goal": {"type": "string"}})
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

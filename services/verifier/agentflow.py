@@ -25,7 +25,7 @@ async def _judge(context: WorkContext, turn: Turn) -> c.VerifyTurn:
     if quality == "economy":
         why = "No rule covers this outcome, and this session asks no model."
         return c.VerifyTurn(status="partial", next_action="continue", reasoning=why, rule="not-judged")
-    messages = build_turn_prompt(context.session, turn)
+    messages = build_turn_prompt(context.prompt_session, turn)
     reply = await context.ask(messages, TurnVerdictReply, kind="verdict", render=render_partial_verdict)
     sub_goals = tuple(
         SubGoalVerdict(**sub_goal.model_dump()) for sub_goal in reply.reply.sub_goals if sub_goal.sub_goal.strip()

@@ -8,12 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from parley.events.values import NextAction, Status
 from parley.reply import Kind, Reply
-from shared.domain.memory import action_history
 from shared.domain.session import Session
-from shared.domain.state import Turn
+from shared.domain.state import Action, Turn
 from shared.domain.sub_goals import actions_by_sub_goal
 from shared.llm import Message
-from shared.llm.action_history import action_lines
+from shared.llm.dialogue import CONVERSATION, knowledge_section, request_section
 from shared.llm.sections import prompt
 
 TURN_EXAMPLE = (
@@ -23,17 +22,21 @@ TURN_EXAMPLE = (
 )
 TURN_RULES = f"""
 You are the verifier of Parley. You judge one turn of a piece of work that is done with tools: did its <actions> reach
-the <sub_goal>, and is the whole <request> fulfilled by all that was <executed>? Look at results, not at intentions; an
-error achieves nothing.
+the <sub_goal>, and has everything that was done fulfilled the whole request? Look at results, not at intentions; an
+error achieves nothing. <sub_goals> are those planned so far.
+
+{CONVERSATION}
+
 Reply with the kind verdict:
 1. execution_analysis: what each action did.
 2. memory_analysis: which sub-goals are reached, which are open.
 3. status: success (the sub-goal is reached), partial or failure.
-4. next_action: complete (the request is fulfilled, or cannot be: say why), continue (more is to be done), retry (the
-   same sub-goal must be tried otherwise: say what was wrong), escalate (a person must look).
+4. next_action: complete (the request is fulfilled, or cannot be: say why), continue (more has to be done), retry (the
+   same sub-goal must be tried in another way: say what was wrong), escalate (a person must look at it).
 5. reasoning: one or two sentences for the person.
 6. sub_goals: if <sub_goal> has several lines, a verdict on each: its words as sub_goal, its status, and reasoning in a
-   sentence. The status above is then that of the turn as a whole.
+   sentence. The status above is then that of the turn as a whole. Otherwise an empty list.
+
 A good reply: {TURN_EXAMPLE}
 """
 
@@ -67,19 +70,27 @@ class TurnVerdictReply(Reply):
 
 
 def build_turn_prompt(session: Session, turn: Turn) -> list[Message]:
-    memory = session.memory
-    past_actions = action_history(memory, turn)
-    answers = {entry.answer for entry in session.words.dialogue}
-    sections = {
-        "request": session.words.request,
-        "dialogue": [f"Q: {entry.question}\nA: {entry.answer}" for entry in session.words.dialogue],
-        "feedback": [words for words in session.words.feedback if words not in answers],
-        "sub_goal": _goal_lines(turn),
-        "sub_goals": [f"[{sub_goal.status}] {sub_goal.goal}" for sub_goal in memory.sub_goals],
-        "executed": action_lines(action for action in past_actions if action.turn != turn.number),
-        "actions": action_lines(action for action in past_actions if action.turn == turn.number),
-    }
-    return prompt("verifier", "turn_verdict", TURN_RULES, sections, due="Judge the turn.", zone=session.time_zone)
+    return prompt(
+        "verifier",
+        "turn_verdict",
+        TURN_RULES,
+        {
+            "original_request": request_section(session),
+            "sub_goal": _goal_lines(turn),
+            "sub_goals": [f"[{sub_goal.status}] {sub_goal.goal}" for sub_goal in session.memory.sub_goals],
+            "actions": map(_action_line, turn.actions),
+        },
+        opening={"knowledge": knowledge_section(session)},
+        transcript=session.transcript,
+        due="Judge the turn.",
+        zone=session.time_zone,
+    )
+
+
+def _action_line(action: Action) -> str:
+    """The action's status. The conversation has its arguments and its result; here is why it did not begin."""
+    why = action.explanation if action.status in ("denied", "skipped", "uncertain") else ""
+    return f"{action.spec.id} {action.spec.tool}: {action.shown_status}{f' ({why})' if why else ''}"
 
 
 def _goal_lines(turn: Turn) -> str:

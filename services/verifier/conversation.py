@@ -28,7 +28,9 @@ async def check(context: WorkContext, session: Session) -> c.VerifyCode:
     if missing := await asyncio.to_thread(sandbox.available):
         return c.VerifyCode(checks=(*checks, Check(name="tests", ok=None, detail=f"Not run: {missing}")))
     tests = (
-        await context.ask(build_tests_prompt(session), TestsReply, kind="tests", render=render_partial_tests)
+        await context.ask(
+            build_tests_prompt(context.prompt_session), TestsReply, kind="tests", render=render_partial_tests
+        )
     ).reply.tests
     return c.VerifyCode(checks=(*checks, await run_tests(code, tests)), tests=tests)
 
@@ -37,6 +39,6 @@ async def judge(context: WorkContext, turn: Turn) -> c.VerifyTurn:
     """The verdict on the run. Makes no model call if nothing was run."""
     if all(action.status in ("skipped", "denied") for action in turn.actions):
         return c.VerifyTurn(status="failure", next_action="complete", reasoning="Nothing was run.", rule="nothing-run")
-    messages = build_verdict_prompt(context.session, turn)
+    messages = build_verdict_prompt(context.prompt_session)
     reply = await context.ask(messages, VerdictReply, kind="verdict", render=render_partial_verdict)
     return c.VerifyTurn(**reply.reply.model_dump(exclude={"kind"}))

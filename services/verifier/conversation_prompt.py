@@ -1,14 +1,15 @@
 """The prompts for a program's tests and for the verdict on its run, and the replies they accept. Pure."""
 
-import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from parley.events.values import NextAction, Status
 from parley.reply import Kind, Reply
+from shared.domain.dialogue import TranscriptEntry
+from shared.domain.fast_replace import replace
 from shared.domain.session import Session
-from shared.domain.state import Turn
 from shared.llm import Message
+from shared.llm.dialogue import CONVERSATION, code_section, knowledge_section, plan_section, request_section
 from shared.llm.sections import prompt
 
 TESTS_EXAMPLE = (
@@ -17,12 +18,16 @@ TESTS_EXAMPLE = (
     '        self.assertEqual(program.squares(0), [])\\n"}}'
 )
 TESTS_RULES = f"""
-You are the tester of Parley. You write tests for a Python program that somebody else wrote, from the <plan> it must
-carry out and what the person said under <feedback>, not from what the code happens to do. One module of the standard
-library's unittest that does `import program`; use the names that <code> defines. A few decisive cases: the plan's
-behaviour, its edges, bad input. No network, no files, no sleeping, no input from the keyboard, no patching of the
-program's insides.
+You are the tester of Parley. You write tests for a Python program that somebody else wrote, from the <plan> that it
+must carry out and what the person said, not from what the <code> happens to do: one module for the standard library's
+unittest that does `import program` and uses the names that the code defines. A few decisive cases: what the plan
+promises, its edges, bad input. No network, no sleeping, no input from the keyboard, no patching of the program's
+internals; files only in a temporary folder.
+
+{CONVERSATION}
+
 Reply with the kind tests: tests (the whole module).
+
 A good reply: {TESTS_EXAMPLE}
 """
 VERDICT_EXAMPLE = (
@@ -30,14 +35,19 @@ VERDICT_EXAMPLE = (
     'names.", "status": "success", "next_action": "complete", "reasoning": "The program printed all ten squares."}}'
 )
 VERDICT_RULES = f"""
-You are the verifier of Parley. You judge whether the run of a program did what the <plan> promised. Look at its exit
-code and its output under <run>.
+You are the verifier of Parley. You judge whether the last run of a program did what the <plan> promised. The last <run>
+has its arguments, its standard input, its exit code and its output; <code> is the program. It ran in a sandbox, without
+a network, a window or anybody at the keyboard: what cannot show there is no failure.
+
+{CONVERSATION}
+
 Reply with the kind verdict:
 1. execution_analysis: what the run shows, and which steps of the plan it fulfils.
 2. status: success, partial or failure.
-3. next_action: complete (the plan is fulfilled), retry (the program must be put right: say what is wrong), escalate (a
-   person must look), continue (more runs are needed).
+3. next_action: complete (the plan is fulfilled), retry (the program must be changed: say what is wrong), escalate (a
+   person must look at it), continue (more runs are needed: say with which input).
 4. reasoning: one or two sentences for the person.
+
 A good reply: {VERDICT_EXAMPLE}
 """
 
@@ -76,27 +86,41 @@ class VerdictReply(Reply):
 
 
 def build_tests_prompt(session: Session) -> list[Message]:
-    sections = {
-        "request": session.words.request,
-        "plan": session.plan.text if session.plan else None,
-        "code": session.code.code if session.code else None,
-        "feedback": session.words.feedback_in_code,
-    }
-    return prompt("verifier", "tests", TESTS_RULES, sections, due="Write the tests.", zone=session.time_zone)
+    told = _without_programmer(session)
+    return prompt(
+        "verifier",
+        "tests",
+        TESTS_RULES,
+        {"original_request": request_section(session), "plan": plan_section(told), "code": code_section(session)},
+        opening={"knowledge": knowledge_section(told)},
+        transcript=told.transcript,
+        due="Write the tests.",
+        zone=session.time_zone,
+    )
 
 
-def build_verdict_prompt(session: Session, turn: Turn) -> list[Message]:
-    runs = [
-        json.dumps(action.result, ensure_ascii=False) if action.result else action.explanation
-        for action in turn.actions
-    ]
-    sections = {
-        "request": session.words.request,
-        "plan": session.plan.text if session.plan else None,
-        "feedback": session.words.feedback_in_code,
-        "run": [run[:8000] for run in runs],
-    }
-    return prompt("verifier", "verdict", VERDICT_RULES, sections, due="Judge the run.", zone=session.time_zone)
+def build_verdict_prompt(session: Session) -> list[Message]:
+    told = _without_programmer(session)
+    return prompt(
+        "verifier",
+        "verdict",
+        VERDICT_RULES,
+        {"original_request": request_section(session), "plan": plan_section(told), "code": code_section(session)},
+        opening={"knowledge": knowledge_section(told)},
+        transcript=told.transcript,
+        due="Judge the last run.",
+        zone=session.time_zone,
+    )
+
+
+def _without_programmer(session: Session) -> Session:
+    """The session as who judges its program may know it: without what the programmer thought, and earlier verdicts."""
+    told = (entry for entry in session.transcript if entry.kind == "question" or not _is_judgement(entry))
+    return replace(session, transcript=tuple(told))
+
+
+def _is_judgement(entry: TranscriptEntry) -> bool:
+    return entry.by in ("generator", "verifier")
 
 
 def render_partial_tests(partial: Mapping[str, Any]) -> str:

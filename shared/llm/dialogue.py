@@ -1,54 +1,164 @@
-"""Replies of planner and generator other than drafts: questions, and answers to remarks."""
+"""The conversation in prompts, and replies other than drafts: questions, and answers in words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
-from parley.reply import MAX_OPTION, QuestionDraft, Reply, WordsDraft, without_kinds
+from parley.events.values import FurtherQuestion, Option
+from parley.protocol.words import ACTIONS
+from parley.reply import MAX_OPTION, AcceptedOffer, QuestionDraft, Reply, WordsDraft, with_title, without_kinds
 from shared.domain import commands as c
-from shared.domain.messages import MAX_TEXT, drafting_session, reply_in_words
-from shared.domain.session import Session
+from shared.domain.conversation import questions
+from shared.domain.memory import text_of
+from shared.domain.messages import MAX_TEXT, drafting_session, drafts_at_once
+from shared.domain.session import Session, is_untitled, review_target, undecided_actions
+from shared.domain.state import Action, Plan
 
 MAX_QUESTIONS = 3  # per request: after that the model works with what it knows
-QUESTION_RULE = """question: only where this kind is offered and you cannot go on without the answer. text asks for one
-   thing that is not under <dialogue>; options are short answers to choose from, where a few are likely."""
-ANSWER_RULE = """answer: only to a <remark>, which is what the person has just said of what is before them (<review>).
-   If it only asks or tells something, and nothing is to be changed or done, answer it in text in a few honest
-   sentences: then all stays as it is. If it only agrees, say what is there to approve; that is for the person to do,
-   and you never do it. Otherwise do as it says."""
+CONVERSATION = """The conversation follows. <request>, <message> and <answered> are the person's words, <knowledge> is
+text that they attached (no file that a program could open), <decision> is what they did on the page. <run> is a call or
+a program with its result, <verdict> how it was judged or what automatic checks found, <question> what a step asked. The
+replies are yours or a colleague's. What was agreed there holds: if the person takes up a suggestion or names a choice,
+act on it. “…” in a reply stands for what follows as <plan> or <code>. <original_request> is what the work is for, if
+the conversation no longer goes back that far."""
+KINDS = """Reply in one of these ways; the schema of the reply says which are open now. If it has a title beside the
+reply, give three to six words that name the work."""
+SAY = """words to the person: the answer to what they asked, and what changed since the last version and why; "" if
+   there is neither"""
+QUESTION_RULE = """question: only if you cannot go on without an answer that the conversation does not give. text asks
+   for one thing; options are short answers to choose from, if a few are likely; several: whether more than one of them
+   may be chosen; more: up to two further questions of this shape, so that everything is asked at once. If what the
+   person wants cannot be done but something near it can, offer that as an option."""
+ANSWER_RULE = """answer: the person asks or tells something, or wants nothing but words, such as a letter or an
+   explanation; nothing is to be changed or done. text, in Markdown, is as long as it needs to be; everything else stays
+   as it is. If they agree to something that waits for their approval, name the button for it: you cannot press it."""
+OFFER_RULE = """take_offer: the person agrees to the <offer> as it stands. An offer is a draft of yours that they have
+   not decided on. It stands beside what waits for their approval or goes on meanwhile, which <waiting> tells. If there
+   is a <waiting>, what you draft now is only offered as well: it counts when they take it, so do not write in say as if
+   it were done."""
 ASKED_BEFORE = (
-    "You have asked that already, and the answer is under <dialogue>. Do the task with what is known, or ask for "
+    "You have asked that already, and the conversation holds the answer. Do the task with what is known, or ask for "
     "something else that you cannot do without."
 )
+EXECUTING = """The plan is being carried out; no further change begins before you reply. After an answer in words it
+goes on as it stands. A new plan is shown beside it, and the person chooses between the two."""
+
+
+def knowledge_section(session: Session) -> list[str]:
+    """What the person attached, by name."""
+    return [f"# {known.name}\n{known.text}" for known in session.words.knowledge]
+
+
+def request_section(session: Session) -> str | None:
+    """The request, once the conversation in the prompt no longer goes back to it."""
+    words = drafting_session(session).words
+    told = (entry.version == words.request_version or entry.text == words.request for entry in session.transcript)
+    return None if any(told) else words.request
+
+
+def plan_section(session: Session, *, ids: bool = False) -> str | None:
+    """The plan's steps with their numbers or `ids`; goal and notes too, unless the transcript tells them."""
+    plan = session.plan
+    if plan is None:
+        return None
+    numbered = enumerate(plan.steps, 1)
+    steps = "\n".join(f"{(ids and step.id) or number}. {step.text}" for number, step in numbered)
+    if is_told(session, plan):
+        return steps
+    return "\n\n".join(filter(None, (f"Goal: {plan.goal}", steps, plan.notes and f"Notes: {plan.notes}")))
+
+
+def is_told(session: Session, plan: Plan) -> bool:
+    """Whether the transcript has the plan's goal and notes."""
+    return any(entry.version == plan.version and entry.kind == "draft" for entry in session.transcript)
+
+
+def code_section(session: Session) -> str | None:
+    """The program, as long as it belongs to the plan."""
+    code = session.code
+    return code.code if code and code.status != "superseded" else None
+
+
+def waiting_sections(session: Session) -> dict[str, str | list[str] | None]:
+    """What waits for the person's decision, or goes on, beside the message that is to be answered."""
+    if session.reply is None:
+        return {}
+    turn, offer = session.turn, session.offer
+    offered = offer.draft.model_dump_json(exclude_defaults=True, exclude={"reason"}) if offer else None
+    if turn is not None and turn.rules.by_step and session.phase in ("executing", "waiting"):
+        return {"waiting": EXECUTING, "offer": offered}
+    return {"waiting": list(_waiting(session)), "offer": offered}
+
+
+def _waiting(session: Session) -> Iterator[str]:
+    """What the person can decide on now, with the buttons for it."""
+    code, target = session.code, review_target(session)
+    if session.phase == "resting" and code and code.status == "approved":
+        yield f"Program {code.number} is approved: “{ACTIONS['run_code']}” runs it."
+    if session.phase != "awaiting_approval":
+        return
+    if target == "actions":
+        yield from map(_line, undecided_actions(session.turn))
+        yield f"For each: “{ACTIONS['approve']}” or “{ACTIONS['decline']}”."
+    elif target == "code" and code:
+        yield f"Program {code.number}: “{ACTIONS['approve_code']}”, then “{ACTIONS['run_code']}”."
+    elif session.plan:
+        yield f"Plan {session.plan.number}: “{ACTIONS['approve_plan']}”."
+
+
+def _line(action: Action) -> str:
+    spec = action.spec
+    return f"{spec.id} {spec.tool} {text_of(spec.arguments)}: {spec.description} (asks because: {spec.approval_reason})"
 
 
 def reply_for[R: Reply](reply: type[R], session: Session) -> type[R]:
     """The reply type without the kinds that the session does not allow now.
 
-    No question after MAX_QUESTIONS; an answer only if there is a remark.
+    No question after MAX_QUESTIONS, nor while something else waits or runs. An offer is taken only where one is open.
+    Words answer what a person has said, unless they asked for a plan. The first reply names the session.
     """
-    withheld = [] if session.words.remark else ["answer"]
-    if len(drafting_session(session).words.dialogue) >= MAX_QUESTIONS:
+    withheld = [] if session.reply and session.offer else ["take_offer"]
+    goes_on = session.counts.turns > session.counts.turns_before and not session.words.unread
+    if session.reply is None and (session.settings.plan_required or goes_on):
+        withheld.append("answer")
+    beside = session.reply is not None and not drafts_at_once(session)
+    if beside or len(questions(session)) >= MAX_QUESTIONS:
         withheld.append("question")
-    return without_kinds(reply, *withheld)
+    fitting = without_kinds(reply, *withheld)
+    is_first = is_untitled(session) and not any(entry.is_reply for entry in session.transcript)
+    return with_title(fitting) if is_first else fitting
 
 
 def refuse_repeated(session: Session) -> Callable[[Reply], str]:
     """A check that refuses a question already asked in this request: it returns why, or ""."""
-    asked = {_normalized(exchange.question) for exchange in drafting_session(session).words.dialogue}
+    asked = {_normalized(question) for together in questions(session) for question in together}
 
     def refuse(reply: Reply) -> str:
         draft = reply.reply
-        return ASKED_BEFORE if isinstance(draft, QuestionDraft) and _normalized(draft.text) in asked else ""
+        if not isinstance(draft, QuestionDraft):
+            return ""
+        texts = (draft.text, *(more.text for more in draft.more))
+        return ASKED_BEFORE if any(_normalized(text) in asked for text in texts) else ""
 
     return refuse
 
 
-def to_command(reply: QuestionDraft | WordsDraft, session: Session) -> c.Ask | c.AnswerRemark:
-    """The command that asks the question or answers the remark."""
-    text = reply.text.strip()
+def to_command(reply: QuestionDraft | WordsDraft | AcceptedOffer) -> c.NoDraft:
+    """The command that asks the question, answers the message or takes the offer."""
+    if isinstance(reply, AcceptedOffer):
+        return c.AcceptOffer()
+    text = reply.text.strip()[:MAX_TEXT]
     if isinstance(reply, WordsDraft):
-        return reply_in_words(session, text)
-    options = (option.strip()[:MAX_OPTION] for option in reply.options)
-    return c.Ask(text=text[:MAX_TEXT], options=tuple(option for option in options if option))
+        return c.AnswerRemark(text=text)
+    further = tuple(
+        FurtherQuestion(text=asked.text[:MAX_TEXT], options=_options(asked.options), several=asked.several)
+        for asked in reply.more
+    )
+    labels = tuple(option.label for option in _options(reply.options))
+    return c.Ask(text=text, options=labels, several=reply.several, further=further)
+
+
+def _options(labels: Iterable[str]) -> tuple[Option, ...]:
+    given = dict.fromkeys(filter(None, (label.strip()[:MAX_OPTION] for label in labels)))
+    return tuple(Option(key=str(number), label=label) for number, label in enumerate(given, 1))
 
 
 def _normalized(text: str) -> str:

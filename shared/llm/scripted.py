@@ -1,5 +1,6 @@
 """Scripted models for tests, which fail when the script has no reply."""
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -29,8 +30,13 @@ class Prompt(NamedTuple):
 
     @property
     def data(self) -> str:
-        """The last message, with data from users, tools and programs."""
-        return self.messages[-1]["content"]
+        """All messages after the system text, with data from users, tools and programs."""
+        return "\n\n".join(message["content"] for message in self.messages[1:])
+
+    def sections(self, name: str) -> list[str]:
+        """What each tag of this name encloses, in order."""
+        tag = re.compile(rf"^<({name}-[0-9a-f]{{8}})>\n(.*?)\n</\1>$", re.DOTALL | re.MULTILINE)
+        return [body for _, body in tag.findall(self.text)]
 
     @property
     def task(self) -> str:
