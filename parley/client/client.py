@@ -189,7 +189,9 @@ class RemoteSession:
         raise AssertionError("the screens of a session have no end")
 
     async def wait(self) -> Snapshot:
-        """Wait until nothing happens by itself: the session waits for a person, rests, has failed, or is paused."""
+        """Wait until nothing happens by itself: the session waits for a person, offers something, rests, has failed, or
+        is paused.
+        """
         snapshot = await self.snapshot()
         if _is_waiting(snapshot):
             return snapshot
@@ -221,7 +223,10 @@ class RemoteSession:
         return answer
 
     async def say(self, text: str, *, time_zone: str | None = None) -> int:
-        """Send a user message: a request, a remark, or an answer, depending on the session's state."""
+        """Send a user message: a request, a question, a change, or an answer, depending on the session's state.
+
+        It never withdraws what waits or runs: where it asks for something else, Parley offers that (`take_offer`).
+        """
         return await self.send(type="user_message", content=text, **_given(time_zone=time_zone))
 
     async def approve(self, action_id: str | None = None, *, remember: bool = False) -> int:
@@ -236,9 +241,17 @@ class RemoteSession:
         """Say what should be different about what is in review."""
         return await self.send(type="feedback", content=text)
 
-    async def answer(self, text: str) -> int:
-        """Answer the open question."""
-        return await self.send(type="answer", content=text)
+    async def answer(self, text: str, *, more: Sequence[str] = ()) -> int:
+        """Answer the open question, and with `more` those that follow it, in their order."""
+        return await self.send(type="answer", content=text, **({"more": list(more)} if more else {}))
+
+    async def take_offer(self, version: int) -> int:
+        """Put the offer of this version in the place of what waits or runs. `screen()` has it as `view.offer`."""
+        return await self.send(type="take_offer", version=version)
+
+    async def keep_offer(self, version: int) -> int:
+        """Keep what waits or runs, and turn the offer of this version down."""
+        return await self.send(type="keep_offer", version=version)
 
     async def stop(self, reason: str = "") -> int:
         return await self.send(type="stop", reason=reason)
@@ -265,7 +278,7 @@ def _given(**fields: Any) -> dict[str, Any]:
 
 
 def _is_waiting(snapshot: Snapshot) -> bool:
-    return snapshot.phase in _WAITING_PHASES or snapshot.paused
+    return snapshot.phase in _WAITING_PHASES or snapshot.paused or snapshot.continue_ is not None
 
 
 def _version(snapshot: Snapshot) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from parley.client.errors import RequestRefused
 from parley.client.rest import Rest
 from parley.events.values import Step
 from parley.protocol.execution_plans import (
@@ -127,6 +128,21 @@ class ExecutionPlans:
         body = {"output": output, "with_dependents": with_dependents}
         path = f"/{plan.task_id}/steps/{quote(step_id, safe='')}/skip"  # `s3[0]` is the call for one item
         return await self._wait_until_idle(await self._post(path, **body), wait)
+
+    async def take_offer(self, plan: ExecutionPlan, *, wait: float | None = 0) -> ExecutionPlan:
+        """Put the plan's `offer` in its place. Returns the new plan, which needs approval. Raises RequestRefused."""
+        return await self._decide_offer(plan, "take_offer", wait)
+
+    async def keep_offer(self, plan: ExecutionPlan, *, wait: float | None = 0) -> ExecutionPlan:
+        """Turn the plan's `offer` down, so that the plan goes on. Raises RequestRefused."""
+        return await self._decide_offer(plan, "keep_offer", wait)
+
+    async def _decide_offer(self, plan: ExecutionPlan, kind: str, wait: float | None) -> ExecutionPlan:
+        if plan.offer is None:
+            raise RequestRefused("not_now", f"No offer is open for the plan {plan.task_id}.")
+        message = {"type": kind, "version": plan.offer.version, "id": uuid.uuid4().hex}
+        await self._rest.ask("POST", f"/api/sessions/{plan.session_id}/messages", body=message)
+        return await self._wait_until_idle(await self.get(plan.session_id), wait)
 
     async def status(self, plan: ExecutionPlan) -> PlanStatus:
         return await self._rest.get(PlanStatus, f"{_PATH}/{plan.task_id}/status")

@@ -71,12 +71,22 @@ class Screen:
 
     def _apply_event(self, message: ScreenEvent) -> None:
         apply_entries(self.journal, message.entries)
+        replied_to = self._work("reply")
         self._apply_changes(message.changed)
         self.can = self.can if message.can is None else message.can
         self.version = max(self.version, message.event.version)
-        work = self._view.get("work")
-        if message.ends_draft or not work or (self.draft and self.draft.work != work["version"]):
+        reply = self._work("reply")
+        ends_reply = replied_to is not None and reply is None
+        if self.draft and self.draft.work in (reply, self._work("work")):
+            # an event of the work goes past the draft of a reply beside it, and the other way round
+            self.draft = None if message.ends_draft and self.draft.work != reply and not ends_reply else self.draft
+        else:
             self.draft = None
+
+    def _work(self, section: str) -> int | None:
+        """The version of the work in this section, `work` or `reply`."""
+        work = self._view.get(section)
+        return work["version"] if work else None
 
     def _apply_changes(self, changed: Mapping[str, Any]) -> None:
         actions = changed.get("actions", {})
@@ -88,6 +98,8 @@ class Screen:
         """Add a piece to the draft. If earlier pieces were missed, the draft begins with this one."""
         waits_until = datetime.now(UTC) + timedelta(seconds=piece.wait) if piece.wait else None
         draft = self.draft
+        if draft and draft.work == self._work("reply") != piece.work:
+            return  # the reply to the person is shown, and not what is written beside it
         if draft and draft.id == piece.draft_id and draft.start <= piece.offset <= draft.start + len(draft.text):
             text = draft.text[: piece.offset - draft.start] + piece.text
             self.draft = replace(draft, text=text, waits_until=waits_until)

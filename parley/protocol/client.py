@@ -37,7 +37,7 @@ class ClientMessage(BaseModel):
 
 
 class UserMessage(ClientMessage):
-    """A request, a remark in a review or at rest, the answer to an open question, or guidance during work.
+    """A request, a question or a wish, or the answer to an open question. It withdraws nothing that waits or runs.
 
     The first message of a session can bring a `plan`, in workflows that have one.
     """
@@ -114,12 +114,16 @@ class Edit(ClientMessage):
     content: Text | None = Field(None, description="a whole plan as text, or the whole program")
 
 
+MORE = Field((), max_length=2, description="the answers to the questions that follow the open one, in their order")
+
+
 class QuestionReply(ClientMessage):
     """The answer to the open question (the same as `answer`)."""
 
     type: Literal["question"]
     content: Text = Field(description="the words")
     question_id: IdOrEmpty | None = Field(None, description="the question meant; none: the open one")
+    more: tuple[Text, ...] = MORE
 
 
 class AnswerReply(ClientMessage):
@@ -128,6 +132,7 @@ class AnswerReply(ClientMessage):
     type: Literal["answer"]
     content: Text = Field(description="the words")
     question_id: IdOrEmpty | None = Field(None, description="the question meant; none: the open one")
+    more: tuple[Text, ...] = MORE
 
 
 class ContinueChoice(ClientMessage):
@@ -135,6 +140,20 @@ class ContinueChoice(ClientMessage):
 
     type: Literal["continue"]
     content: Words = Field("", description="one of the options offered, or a new request; empty asks what to do next")
+
+
+class TakeOffer(ClientMessage):
+    """Put the offer in the place of what waits or runs."""
+
+    type: Literal["take_offer"]
+    version: Version = Field(description="the version of the offer that was shown")
+
+
+class KeepOffer(ClientMessage):
+    """Keep what waits or runs, and turn the offer down."""
+
+    type: Literal["keep_offer"]
+    version: Version = Field(description="the version of the offer that was shown")
 
 
 class Complete(ClientMessage):
@@ -307,6 +326,8 @@ AnyClientMessage = Annotated[
     | QuestionReply
     | AnswerReply
     | ContinueChoice
+    | TakeOffer
+    | KeepOffer
     | Complete
     | Run
     | Stop

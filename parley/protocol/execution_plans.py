@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from parley.events.values import Check, Effect, Step
-from parley.protocol.screen import PollView
+from parley.protocol.screen import OfferSection, PollView
 from parley.protocol.tools import Preview
 from parley.protocol.views import RestModel
 
@@ -59,7 +59,8 @@ class ExecutionPlan(RestModel):
     `working`: a service works on it. `question`: the open question. `problem`: why it could not go on. `result`: the
     answer in words. `text`: the plan with its steps as Markdown.
     `user_approved`: a person approved this version, not the session's settings.
-    `reply`: the planner's reply to the last message; "" if it made a version instead.
+    `reply`: the planner's reply to the last message; "" if it made a version instead. `offer`: what it offers in place
+    of the plan that runs; nothing but reads begins before that is taken or turned down.
     `current`: it is the session's newest task. An earlier one is shown as it was when the next began, and is read-only.
     `checks`: checks of this version against the tools. One whose `ok` is None has notes in its `detail`.
     """
@@ -85,6 +86,7 @@ class ExecutionPlan(RestModel):
     checks: tuple[Check, ...] = ()
     progress: Progress = Progress()
     reply: str = ""
+    offer: OfferSection | None = None
 
 
 class PlanVersion(RestModel):

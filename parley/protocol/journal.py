@@ -54,7 +54,7 @@ class SaidEntry(JournalEntry):
 
 
 class ReplyEntry(JournalEntry):
-    """A service's reply to a remark, as Markdown."""
+    """What a service says to the person, as Markdown: a reply, or the words with a draft."""
 
     kind: Literal["reply"] = Field(
         "reply", description="the entry's key: a later entry with the same key replaces fields"

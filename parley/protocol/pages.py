@@ -39,7 +39,7 @@ class SessionRow(StoreMessage):
         """The state as a label."""
         if self.paused:
             return STATES["paused"]
-        answered = self.phase == "resting" and self.rest_reason == "answered"
+        answered = self.state == "completed" and self.rest_reason == "answered"
         return STATES["answered"] if answered else STATES.get(self.state, self.state.replace("_", " "))
 
 

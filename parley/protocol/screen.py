@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue, TypeAdapter
 
 from parley.events import SessionEvent
+from parley.events.offers import OfferedDraft
 from parley.events.values import Decision, Effect, Service, SessionSettings, Workflow, is_empty
 from parley.protocol import server as v1
 from parley.protocol.journal import EntryOrUpdate, Tone
@@ -138,8 +139,17 @@ class FeedbackSection(View):
     message: str = Field(description="for people")
 
 
+class FurtherQuestionSection(View):
+    """A question that follows the open one. It is open next, unless it is answered together with it."""
+
+    question_id: str = Field(description="what an answer names once it is the open one")
+    content: str = Field(description="the words")
+    options: tuple[str, ...] = Field(description="the answers to choose from; empty: any text")
+    several: bool = Field(description="true: several of the options may be chosen")
+
+
 class QuestionSection(View):
-    """The open question. The answer names its `question_id`."""
+    """The open question. The answer names its `question_id`; it may hold the answers to the `further` ones, too."""
 
     question_id: str = Field(description="the question meant; none: the open one")
     about: str = Field(
@@ -151,6 +161,8 @@ class QuestionSection(View):
     form: dict[str, JsonValue] | None = Field(
         description="the values that the question is about; none: the text says it all"
     )
+    several: bool = Field(description="true: several of the options may be chosen")
+    further: tuple[FurtherQuestionSection, ...] = Field(description="the questions that follow, in order")
 
 
 class ApprovalSection(View):
@@ -158,6 +170,13 @@ class ApprovalSection(View):
 
     actions: tuple[str, ...] = Field(description="the ids of the actions that wait")
     message: str = Field(description="for people")
+
+
+class OfferSection(View):
+    """A draft beside what waits or runs. Until it is taken or turned down, nothing but reads begins."""
+
+    version: int = Field(description="what `take_offer` and `keep_offer` name")
+    draft: OfferedDraft = Field(description="what is offered")
 
 
 class PathStanding(View):
@@ -219,6 +238,7 @@ class ScreenView(View):
     request: str = Field(description="the request of this round")
     unread: tuple[str, ...] = Field(description="messages sent during work that no draft has used yet")
     work: WorkSection | None = Field(description="the service that is due, and the version that began its work")
+    reply: WorkSection | None = Field(description="the service that answers a message beside the work")
     plan: PlanView | None = Field(description="the plan as Markdown")
     code: CodeView | None = Field(description="the whole program")
     turn: TurnSection | None = Field(description="counts the session's turns")
@@ -235,6 +255,7 @@ class ScreenView(View):
     feedback_request: FeedbackSection | None = Field(description="set while Parley waits for feedback")
     question: QuestionSection | None = Field(description="the open question")
     approval_request: ApprovalSection | None = Field(description="the actions that wait for approval")
+    offer: OfferSection | None = Field(description="the draft that is offered beside what waits or runs")
     escalation: EscalationSection | None = Field(description="why a person must act, where one must")
     next: NextSection | None = Field(description="what can come next, at rest")
     usage: UsageSection = Field(description="what was spent so far")

@@ -11,6 +11,7 @@ from parley.conditions import Condition
 from parley.events.values import ActionSpec
 from parley.flow import NEXT, Flow, FlowRequest, Node, Outputs
 from parley.protocol.flows import FlowSpec, NodeSpec, tool_of
+from shared.domain.conversation import last_exchange, said_since_request
 from shared.domain.flow_paths import as_action, outputs
 from shared.domain.memory import action_history, key_of
 from shared.domain.messages import chat_history
@@ -30,7 +31,8 @@ def initial_state(flow: Flow, session: Session) -> Outputs:
     """The flow's initial state for the session's request."""
     words = session.words
     earlier = session.flow_results.get(flow.name, ())
-    return flow.opening(FlowRequest(words.request, words.feedback, earlier, chat_history(session)))
+    conversation = chat_history(session) or last_exchange(session)
+    return flow.opening(FlowRequest(words.request, said_since_request(session), earlier, conversation))
 
 
 def state_of(flow: Flow, session: Session) -> Outputs:

@@ -11,7 +11,7 @@ from parley.protocol.client import ClientMessage
 from parley.protocol.flows import FlowPage
 from services.gateway.api_errors import ApiError
 from services.gateway.flows import NO_FLOWS, edited_path, edited_plan
-from services.gateway.form_answers import answer_text
+from services.gateway.option_commands import answer_command, continue_command
 from services.gateway.plan_edits import check_current, edited_steps
 from services.gateway.plan_execution import Execute, approves_plan, execution_commands
 from services.gateway.plan_text import read_plan
@@ -19,9 +19,9 @@ from services.gateway.tools import Tools, known_tool, own_actions
 from shared.domain import commands as c
 from shared.domain.batches import find_action
 from shared.domain.errors import Invalid, OutOfTurn
+from shared.domain.plan_steps import with_kept_ids
 from shared.domain.policy import asked_tool
 from shared.domain.session import SERVICE_OF, Session, review_target, undecided_actions
-from shared.domain.state_names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_RUN
 from shared.domain.user_commands import UserCommand
 from shared.domain.workflows import WORKFLOWS
 from shared.domain.workflows.flow import path_of
@@ -40,6 +40,8 @@ SessionMessage = (
     | m.QuestionReply
     | m.AnswerReply
     | m.ContinueChoice
+    | m.TakeOffer
+    | m.KeepOffer
     | m.Complete
     | m.Run
     | m.Stop
@@ -128,10 +130,6 @@ def _own_plan(plan: OwnPlan, message: m.UserMessage, context: MessageContext) ->
     edit = c.EditPlan(base=1, steps=steps, goal=plan.goal, notes=plan.notes)
     allowed = (context.session.settings if message.settings is None else message.settings).tools
     return edited_steps(edit, context.tools, allowed=allowed) if workflow_rules.turn.by_step else edit
-
-
-def _answer(message: m.QuestionReply | m.AnswerReply, context: MessageContext) -> c.Answer:
-    return c.Answer(text=answer_text(context.session, message.content), action_id=message.question_id)
 
 
 def _take_over(message: m.TakeOver, context: MessageContext) -> tuple[UserCommand, ...]:
@@ -229,7 +227,9 @@ def _edit(message: m.Edit, session: Session, tools: Tools, flows: FlowPage) -> c
     plan = session.plan
     if plan and plan.task and edit.base == plan.version:
         return edited_steps(edit, tools, session=session, allowed=session.settings.tools)
-    return edited_plan(edit, plan, flows) if plan and path_of(plan) and edit.base == plan.version else edit
+    if plan and path_of(plan) and edit.base == plan.version:
+        return edited_plan(edit, plan, flows)
+    return edit.model_copy(update={"steps": with_kept_ids(edit.steps, plan.steps if plan else ())})
 
 
 def _edited_step(step: Step | str) -> Step:
@@ -252,26 +252,16 @@ def _edited_plan(message: m.Edit, session: Session) -> c.EditPlan:
     )
 
 
-def _continue(message: m.ContinueChoice) -> UserCommand:
-    """The command of an option, case-insensitive; "" asks what to do next; any other text is a new request."""
-    options: dict[str, UserCommand] = {
-        "": c.Continue(),
-        OPTION_FEEDBACK.lower(): c.Continue(),
-        OPTION_RUN.lower(): c.Run(),
-        OPTION_COMPLETE.lower(): c.Complete(),
-    }
-    content = message.content.strip()
-    return options.get(content.lower()) or c.Say(text=content)
-
-
 COMMANDS: Mapping[type[ClientMessage], CommandBuilder] = {
     m.UserMessage: _say,
     m.Approval: lambda message, at: _approval(message, at.session, at.target, at.tools),
     m.Feedback: lambda message, at: (_feedback(message, at.session),),
     m.Replan: lambda message, at: (c.Reject(version=message.version, replan=True, target=message.plan_type),),
     m.Edit: lambda message, at: (_edit(message, at.session, at.tools, at.flows),),
-    **dict.fromkeys((m.QuestionReply, m.AnswerReply), lambda message, at: (_answer(message, at),)),
-    m.ContinueChoice: lambda message, at: (_continue(message),),
+    **dict.fromkeys((m.QuestionReply, m.AnswerReply), lambda message, at: (answer_command(message, at.session),)),
+    m.ContinueChoice: lambda message, at: (continue_command(message, at.session),),
+    m.TakeOffer: lambda message, at: (c.TakeOffer(version=message.version),),
+    m.KeepOffer: lambda message, at: (c.KeepOffer(version=message.version),),
     m.Complete: lambda message, at: (c.Complete(),),
     m.Run: lambda message, at: (c.Run(stdin=message.stdin, args=message.args),),
     m.Stop: lambda message, at: (c.Stop(reason=message.reason),),

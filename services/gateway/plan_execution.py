@@ -7,7 +7,7 @@ from parley.protocol.client import ClientMessage
 from shared.domain import commands as c
 from shared.domain.errors import OutOfTurn
 from shared.domain.plan_steps import task_status
-from shared.domain.session import Session, before_remark, review_target
+from shared.domain.session import Session, review_target
 from shared.domain.user_commands import UserCommand
 
 
@@ -24,7 +24,7 @@ def approves_plan(message: ClientMessage, session: Session) -> bool:
     if plan is None or not plan.task or not isinstance(message, m.Approval):
         return False
     names_plan = message.action_id is None and message.version in (None, plan.version)
-    return message.approved and names_plan and review_target(before_remark(session)) == "text"
+    return message.approved and names_plan and review_target(session) == "text"
 
 
 def execution_commands(message: Execute, session: Session) -> tuple[UserCommand, ...]:

@@ -9,7 +9,7 @@ from services.plan_store import tables as t
 from services.plan_store.row_changes import RowChange, RowUpdate, Upsert
 from services.plan_store.tokenizer import tokenize
 from shared.domain.memory import Memory
-from shared.domain.session import Session, before_remark
+from shared.domain.session import Session
 from shared.domain.state import Failure
 
 MAX_TEXT = 2_000  # characters of a request, and of its outcome
@@ -36,7 +36,7 @@ def memory_changes(before: Session, event: SessionEvent, after: Session, positio
 def begins_request(before: Session, event: SessionEvent) -> bool:
     """Whether the event begins a request."""
     if isinstance(event, facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned):
-        return event.begins_round and before.words.remark is not None
+        return event.begins_round
     is_request = isinstance(event, facts.MessageReceived) and event.intent == "request"
     return is_request or (isinstance(event, facts.QuestionAnswered) and _awaits_next_request(before))
 
@@ -68,8 +68,7 @@ def _outcome_update(event: SessionEvent, after: Session, outcome: str) -> RowCha
 
 
 def _outcome(session: Session) -> str:
-    """The outcome of the current request in words; "" while it is under way. Ignores remarks on it."""
-    session = before_remark(session)
+    """The outcome of the current request in words; "" while it is under way."""
     match session.phase:
         case "failed":
             failure = session.failure or Failure("", "", retryable=False)

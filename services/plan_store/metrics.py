@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.dead_letters import dead_letter_counts, parked_count
-from services.plan_store.tables import sessions
+from services.plan_store.tables import WORKS, sessions
 from shared.bus import Bus
 from shared.domain.session import Phase
 from shared.services import CONSUMERS, SERVICES, WORKERS
@@ -44,21 +44,24 @@ def pause_after(duration: float) -> float:
 
 async def count(database: ProjectionDatabase) -> None:
     """Set every metric that comes from the database, including zeros. Raises DatabaseUnavailable."""
-    due = select(sessions.c.work_service, func.min(sessions.c.work_since)).where(sessions.c.work_since.is_not(None))
+    oldest: dict[str, datetime] = {}
     async with database.begin() as tx:
         phases = await _as_dict(tx, select(sessions.c.phase, func.count()).group_by(sessions.c.phase))
         dead_letters = await _as_dict(tx, dead_letter_counts())
         parked = await tx.scalar(parked_count()) or 0
-        oldest = await _as_dict(tx, due.group_by(sessions.c.work_service))
+        for service, _, since in WORKS:
+            query = select(service, func.min(since)).where(since.is_not(None)).group_by(service)
+            for name, began in (await _as_dict(tx, query)).items():
+                oldest[name] = min(began, oldest.get(name, began))
     for phase in get_args(Phase):
         metrics.SESSIONS.labels(phase).set(phases.get(phase, 0))
     for consumer in CONSUMERS:
         metrics.DEAD_LETTERS.labels(consumer.name).set(dead_letters.pop(consumer.name, 0))
     metrics.DEAD_LETTERS.labels(OTHER).set(sum(dead_letters.values()))
     metrics.PARKED.set(parked)
-    for service in WORKERS:
-        since = oldest.get(service)
-        metrics.OLDEST_DUE_WORK.labels(service).set(max((datetime.now(UTC) - since).total_seconds(), 0) if since else 0)
+    for worker in WORKERS:
+        age = (datetime.now(UTC) - oldest[worker]).total_seconds() if worker in oldest else 0
+        metrics.OLDEST_DUE_WORK.labels(worker).set(max(age, 0))
 
 
 async def count_exits(bus: Bus) -> None:

@@ -9,10 +9,11 @@ from pydantic import ValidationError
 from sqlalchemy import RowMapping
 
 from services.plan_store.history import FoldedMessage
+from shared.domain.commands import Work
 from shared.domain.expiry import expires
 from shared.domain.plan_steps import is_held_up
 from shared.domain.session import SESSION, Session
-from shared.domain.state_names import state_name
+from shared.domain.state_names import shown_state
 from shared.domain.waiting_steps import next_wake
 from shared.log import SessionAtPosition
 
@@ -27,6 +28,7 @@ class SessionTimes(NamedTuple):
     updated_at: datetime
     phase_began_at: datetime  # of the phase, or of the current review
     work_since: datetime | None  # when the event that began the current work was stored
+    reply_since: datetime | None  # when the message that is to be answered was stored
 
 
 class ProjectedSession(NamedTuple):
@@ -68,24 +70,26 @@ def project_message(before: ProjectedSession, folded: FoldedMessage) -> Projecte
     at, old = folded.raw.at, before.times if before.position else None
     session = folded.after.session
     if folded.event is None:  # a message that readers skip: it only moves the position
-        return ProjectedSession(folded.after, old or SessionTimes(at, at, at, None), before.digest)
-    is_first_event = folded.before.session.version == 0
+        return ProjectedSession(folded.after, old or SessionTimes(at, at, at, None, None), before.digest)
+    was = folded.before.session
+    is_first_event = was.version == 0
     times = SessionTimes(
         created_at=at if old is None or is_first_event else old.created_at,
         updated_at=at,
         phase_began_at=at
         if old is None or is_first_event or session.since_version == session.version
         else old.phase_began_at,
-        work_since=_work_since(folded, old),
+        work_since=_since(was.work, session.work, old and old.work_since, at),
+        reply_since=_since(was.reply, session.reply, old and old.reply_since, at),
     )
     return ProjectedSession(folded.after, times, before.digest)
 
 
-def _work_since(folded: FoldedMessage, old: SessionTimes | None) -> datetime | None:
-    work = folded.after.session.work
-    if work is None:
+def _since(before: Work | None, after: Work | None, since: datetime | None, now: datetime) -> datetime | None:
+    """When the work after an event was begun: `since`, if it is the work before."""
+    if after is None:
         return None
-    return old.work_since if old and folded.before.session.work == work else folded.raw.at
+    return since if since and before == after else now
 
 
 def with_digest(projected: ProjectedSession) -> ProjectedSession:
@@ -100,20 +104,19 @@ def _digest(body: bytes) -> str:
 
 def search_texts(session: Session) -> Iterator[str]:
     """The texts that a search finds a session by, the most likely search terms first."""
-    words, plan = session.words, session.plan
-    yield from (session.title, words.request)
-    yield from (earlier.request for earlier in reversed(words.earlier))
-    yield from (*words.feedback, *words.feedback_in_code, *words.unread)
-    yield from (text for exchange in words.dialogue for text in (exchange.question, exchange.answer))
+    plan, said = session.plan, [entry for entry in reversed(session.transcript) if entry.kind != "run"]
+    yield from (session.title, session.words.request)
+    yield from (entry.text for entry in said if entry.by == "person")
     if plan:
         yield from (plan.goal, *(step.text for step in plan.steps), plan.notes)
-    yield from (words.reply, session.answer.text)
-    yield from (earlier.outcome for earlier in reversed(words.earlier))
+    yield from (session.words.reply, session.answer.text)
+    yield from (entry.text for entry in said if entry.by != "person")
 
 
 def row(projected: ProjectedSession) -> dict[str, Any]:
     """The row of `sessions`, for a session with its digest."""
     session, times = projected.session, projected.times
+    work, reply = session.work, session.reply
     assert times is not None  # noqa: S101  a session that is stored has at least one message
     return {
         "id": session.id,
@@ -126,13 +129,16 @@ def row(projected: ProjectedSession) -> dict[str, Any]:
         "search_text": "\n".join(search_texts(session)).casefold()[:MAX_SEARCH_TEXT],
         "workflow": session.workflow,
         "phase": session.phase,
-        "state": state_name(session),
+        "state": shown_state(session),
         "paused": session.paused,
         "rest_reason": session.rest_reason,
         "unfinished": is_held_up(session),
-        "work_service": session.work.service if session.work else None,
-        "work_version": session.work.version if session.work else None,
+        "work_service": work.service if work else None,
+        "work_version": work.version if work else None,
         "work_since": times.work_since,
+        "reply_service": reply.service if reply else None,
+        "reply_version": reply.version if reply else None,
+        "reply_since": times.reply_since,
         "phase_began_at": times.phase_began_at,
         "approval_expires_at": projected.expires_at,
         "wakes_at": projected.wakes_at,
@@ -161,4 +167,4 @@ def from_row(stored: RowMapping) -> ProjectedSession | None:
 
 
 def times_of(stored: RowMapping) -> SessionTimes:
-    return SessionTimes(stored["created_at"], stored["updated_at"], stored["phase_began_at"], stored["work_since"])
+    return SessionTimes(*(stored[name] for name in SessionTimes._fields))

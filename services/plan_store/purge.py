@@ -42,8 +42,8 @@ async def _tombstone(database: ProjectionDatabase, projector: Projector, ask: Pu
         raise StoreError("unknown", "There is no such session.")
     if session.owner != ask.user:
         raise StoreError("forbidden", "Only its owner can purge a session.")
-    if session.work is not None:
-        raise StoreError("busy", f"The {session.work.service} is at work: stop the session first.")
+    if session.works:
+        raise StoreError("busy", f"The {session.works[0].service} is at work: stop the session first.")
     async with database.begin() as tx:
         unchanged = (t.sessions.c.id == ask.session_id, t.sessions.c.position == loaded.position)
         if (await tx.execute(delete(t.sessions).where(*unchanged))).rowcount != 1:

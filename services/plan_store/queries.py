@@ -92,8 +92,8 @@ async def list_sessions(database: ProjectionDatabase, ask: api.ListSessions) -> 
     conditions = [row.version > 0, *contains_words(row.search_text, ask.query)]
     conditions += [row.state.in_(ask.states)] if ask.states else []
     if ask.phases:
-        in_phase = row.phase.in_(ask.phases)
-        conditions.append(or_(in_phase, row.unfinished) if api.UNFINISHED in ask.phases else in_phase)
+        more = {api.UNFINISHED: row.unfinished, api.OFFER: row.state == api.OFFER}
+        conditions.append(or_(row.phase.in_(ask.phases), *(more[name] for name in ask.phases if name in more)))
     visible = materialized(visible_to(ask.user, select(row.id, row.updated_at).where(*conditions)))
     count = select(func.count()).select_from(visible)
     page = (

@@ -22,7 +22,7 @@ from services.plan_store.projected_session import ProjectedSession
 from services.plan_store.projection import Projector
 from services.plan_store.purge import complete_purge, incomplete_purges
 from services.plan_store.quarantine import storable_id
-from services.plan_store.tables import dead_letters, journal, sessions
+from services.plan_store.tables import WORKS, dead_letters, journal, sessions
 from shared.bus import BusUnavailable, ConsumerState, Delivery, Unprocessable
 from shared.domain.actors import KEEPER
 from shared.domain.commands import CommandMeta, Expire, Fail, Wake, Work
@@ -170,12 +170,15 @@ class Scheduler:
     async def _old_work(self, before: datetime) -> list[tuple[str, Work, int]]:
         """Session, work, and the position of the message that began it (or of the session's last message)."""
         s, j = sessions.c, journal.c
-        began = (j.session_id == s.id) & (j.version == s.work_version)
-        query = select(s.id, s.work_service, s.work_version, func.coalesce(j.position, s.position))
-        query = query.join_from(sessions, journal, began, isouter=True).where(upgrades.not_waiting())
+        works: list[tuple[str, Work, int]] = []
         async with self._database.begin() as tx:
-            rows = (await tx.execute(query.where(s.work_since < before, s.work_service.is_not(None)))).all()
-        return [(row[0], Work(service=row[1], version=row[2]), row[3]) for row in rows]
+            for service, version, since in WORKS:
+                began = (j.session_id == s.id) & (j.version == version)
+                query = select(s.id, service, version, func.coalesce(j.position, s.position))
+                query = query.join_from(sessions, journal, began, isouter=True).where(upgrades.not_waiting())
+                rows = await tx.execute(query.where(since < before, service.is_not(None)))
+                works += [(row[0], Work(service=row[1], version=row[2]), row[3]) for row in rows]
+        return works
 
     async def _overdue(self, deadline: Column[datetime], before: datetime) -> list[str]:
         async with self._database.begin() as tx:
@@ -210,7 +213,7 @@ class Scheduler:
         try:
             loaded = await self._projector.load(session_id)
             by = CommandMeta(actor=KEEPER, at=self._now(), work=work)
-            if loaded.session.work == work:
+            if work in loaded.session.works:
                 loaded, _ = await commit(self._log, loaded, Fail(reason=reason), by)
                 log.warning("work_failed", session=session_id, work=work.service, version=work.version, reason=reason)
             for command in close_abandoned(loaded.session, work):

@@ -32,6 +32,9 @@ sessions = Table(
     Column("work_service", SafeText),
     Column("work_version", BoundedInteger),
     Column("work_since", UtcDateTime),
+    Column("reply_service", SafeText),  # answers a message beside the work
+    Column("reply_version", BoundedInteger),
+    Column("reply_since", UtcDateTime),
     Column("phase_began_at", UtcDateTime, nullable=False),  # or when what is now in review was put there
     Column("approval_expires_at", UtcDateTime),
     Column("wakes_at", UtcDateTime),
@@ -44,8 +47,15 @@ sessions = Table(
     Index(None, "updated_at"),
     Index(None, "parent_id"),
     Index(None, "work_since"),
+    Index(None, "reply_since"),
     Index(None, "approval_expires_at"),
     Index(None, "wakes_at"),
+)
+
+_columns = sessions.c
+WORKS = (  # what services are due for: which one, the version of the event that made it due, and since when
+    (_columns.work_service, _columns.work_version, _columns.work_since),
+    (_columns.reply_service, _columns.reply_version, _columns.reply_since),
 )
 
 journal = Table(

@@ -23,6 +23,7 @@ from shared.store_api.library import (
 )
 from shared.store_api.memories import ForgetMemory, Forgotten, ListMemories, Memories, RecallMemories
 from shared.store_api.messages import (
+    OFFER,
     UNFINISHED,
     CodeHistory,
     CodeRecord,
@@ -111,6 +112,7 @@ __all__ = [
     "MEMORY_FORGET",
     "MEMORY_LIST",
     "MEMORY_RECALL",
+    "OFFER",
     "PLAN_DIFF",
     "PLAN_GET",
     "PLAN_LIST",

@@ -54,15 +54,15 @@ class SessionPart(StoreMessage):
 class GetSession(SessionRequest): ...
 
 
-UNFINISHED = "unfinished"
+UNFINISHED, OFFER = "unfinished", "offer"
 
 
 class ListSessions(StoreMessage):
     """Sessions, newest first. `user`: their own and those shared with them; None: all.
 
     `query`: all words must occur in the title or requests. `states` are the names that clients see
-    (`text_plan_approval`), `phases` the domain's; empty: any. `UNFINISHED` among the states adds sessions with an
-    unfinished execution plan; an older plan_store ignores it.
+    (`text_plan_approval`), `phases` the domain's; empty: any. `UNFINISHED` among the phases adds sessions with an
+    unfinished execution plan, `OFFER` those with an open offer; an older plan_store ignores them.
     """
 
     user: User | None = None

@@ -14,8 +14,10 @@ from parley.events.values import ModelCall, Service
 from parley.reply import content_of
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta, Work
+from shared.domain.compaction import within
 from shared.domain.decide import AnyCommand
 from shared.domain.errors import CommandRefused, OutOfTurn
+from shared.domain.fast_replace import replace
 from shared.domain.session import Session
 from shared.domain.usage import sum_calls
 from shared.llm import Message, Model, ModelRequest
@@ -27,6 +29,8 @@ from shared.worker.cancellation import finish_before_cancel
 from shared.worker.drafts import Drafts, Kind, Render
 
 FIELDS_WITH_QUOTES = ("reason", "raw", "error", "result")  # fields of commands that may quote servers and tools
+BYTES_PER_TOKEN = 4
+MAX_TITLE = 80  # characters
 COMMIT_TIMEOUT = 3600.0  # seconds; heartbeats keep the worker's message meanwhile
 CANCEL_GRACE = 1.0  # seconds that a running append may take after its work is cancelled
 log = structlog.get_logger("worker")
@@ -54,14 +58,15 @@ class WorkContext:
     before another call starts, or any other event. A crash loses the usage of calls in progress only.
     """
 
-    def __init__(self, deps: WorkerDeps, loaded: SessionAtPosition, *, cause: str) -> None:
+    def __init__(self, deps: WorkerDeps, loaded: SessionAtPosition, *, cause: str, work: Work | None = None) -> None:
         self.deps = deps
         self._loaded = loaded
         self._cause = cause
         self.stopped = False  # the user pressed stop: the work is being cancelled
         self._appending = asyncio.Lock()
+        self._title = ""  # that the model gave the session, until an event of this work carries it
         self._pending: tuple[ModelCall, ...] = ()  # finished calls whose usage is not recorded yet
-        self.work: Work | None = loaded.session.work
+        self.work = work or next(iter(loaded.session.works), None)  # by default the only one
 
     @property
     def loaded(self) -> SessionAtPosition:
@@ -70,6 +75,17 @@ class WorkContext:
     @property
     def session(self) -> Session:
         return self._loaded.session
+
+    @property
+    def answers_message(self) -> bool:
+        """Whether this work answers a message, while something else waits or runs."""
+        return self.work is not None and self.work == self.session.reply
+
+    @property
+    def prompt_session(self) -> Session:
+        """The session as prompts show it, with the part of its transcript that they have room for."""
+        limit = self.deps.settings.model_transcript_limit * BYTES_PER_TOKEN
+        return replace(self.session, transcript=within(self.session.transcript, limit))
 
     @property
     def over_budget(self) -> bool:
@@ -143,13 +159,15 @@ class WorkContext:
             on_partial=on_partial,
             on_wait=on_wait,
         )
-        return await self.deps.model.ask(request)
+        answered = await self.deps.model.ask(request)
+        self._title = " ".join(str(getattr(answered, "title", "")).split())[:MAX_TITLE] or self._title
+        return answered
 
     async def _before_call(self) -> None:
         """Record pending usage, and check that another call is allowed. Raises BudgetExceeded, OutOfTurn."""
         if not self.over_budget:  # otherwise the budget question carries the usage
             await finish_before_cancel(self._record_usage(), grace=CANCEL_GRACE)
-        if self.session.work != self.work:
+        if self.work not in self.session.works:
             raise OutOfTurn("The work was stopped, or another worker has taken it over.")
         if self.over_budget:
             raise BudgetExceeded
@@ -174,7 +192,7 @@ class WorkContext:
         usage: tuple[ModelCall, ...] = (),
     ) -> SessionEvent:
         """Append the event. The calls stay pending if the event was certainly not stored."""
-        meta = CommandMeta(self.deps.service, datetime.now(UTC), id, self._cause, self.work, usage)
+        meta = CommandMeta(self.deps.service, datetime.now(UTC), id, self._cause, self.work, usage, self._title)
         try:
             self._loaded, event = await commit(self.deps.log, self._loaded, command, meta, timeout=COMMIT_TIMEOUT)
         except (CommandRefused, Unstorable) as error:

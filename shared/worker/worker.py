@@ -1,7 +1,6 @@
 """The worker's harness: load the session, check that the work is due, run the handler, append its event."""
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -93,16 +92,12 @@ class Worker:
             event = parse_event(delivery.data)
         except ValidationError as error:
             if (head := read_head(delivery.data)) and is_newer(head):
-                await self._require_readable(session_id, delivery.position)
+                with suppress(StoreRefused):  # no such session
+                    await load_when_available(self._deps.store, session_id, at_least=delivery.position)
             raise Unprocessable(f"not an event: {error.error_count()} problems") from error
         if session_id != event.session_id:
             raise Unprocessable(f"it is of session {event.session_id}")
         return event
-
-    async def _require_readable(self, session_id: str, position: int) -> None:
-        """Raise UpgradeNeeded if this message, or one before it, belongs to the session."""
-        with suppress(StoreRefused):  # no such session
-            await load_when_available(self._deps.store, session_id, at_least=position)
 
     async def _require_stopped(self, event: SessionEvent) -> None:
         """Check that the session was really stopped: the feed also carries messages that are not part of a session.
@@ -110,7 +105,7 @@ class Worker:
         Raises StopNotRecorded if the work is still due.
         """
         loaded = await load_when_available(self._deps.store, event.session_id, at_least=0)
-        if loaded.session.work == (work := self._work_of(event)):
+        if (work := self._work_of(event)) in loaded.session.works:
             raise StopNotRecorded("The session was not stopped: its work is due again.")
         await self._end_actions(loaded, work, event.id)
 
@@ -121,10 +116,9 @@ class Worker:
         """Record an outcome for actions that this work started and left without one."""
         if not (commands := close_abandoned(loaded.session, work, by_executor=self._deps.service == "executor")):
             return
-        context = WorkContext(self._deps, loaded, cause=cause)
-        context.work = work
+        context = WorkContext(self._deps, loaded, cause=cause, work=work)
         for command in commands:
-            with contextlib.suppress(OutOfTurn):  # another worker recorded it first
+            with suppress(OutOfTurn):  # another worker recorded it first
                 await context.record(command)
 
     async def on_stopped(self, subject: str, data: bytes) -> None:
@@ -154,14 +148,14 @@ class Worker:
                 if refused.code != "purged":
                     raise
                 return  # the session was purged while its message was in transit
-            if loaded.session.work == (work := self._work_of(event)):
-                loaded = await self._work_and_settle(loaded, event)
+            if (work := self._work_of(event)) in loaded.session.works:
+                loaded = await self._work_and_settle(loaded, work, event)
             # else: done already, stopped, or not this service's message
             await self._end_actions(loaded, work, event.id)
 
-    async def _work_and_settle(self, loaded: SessionAtPosition, event: SessionEvent) -> SessionAtPosition:
+    async def _work_and_settle(self, loaded: SessionAtPosition, work: Work, event: SessionEvent) -> SessionAtPosition:
         """Do the work, and return the session after it."""
-        context = self._contexts[event.session_id] = WorkContext(self._deps, loaded, cause=event.id)
+        context = self._contexts[event.session_id] = WorkContext(self._deps, loaded, cause=event.id, work=work)
         try:
             await self._work(context)
         except CommandRefused as refusal:
@@ -201,7 +195,7 @@ class Worker:
             if command is not None:
                 await context.record(command)
         except CommandRefused as refusal:
-            if context.session.work != context.work:
+            if context.work not in context.session.works:
                 raise
             log.warning("result_refused", reason=str(refusal))
             await context.record(c.Fail(reason=f"The {self._deps.service}'s result cannot be recorded: {refusal}"))
@@ -216,13 +210,18 @@ class Worker:
             await context.record(c.Fail(reason=str(error)))
         except Exception as error:
             log.exception("handler_failed")
-            await context.record(
-                c.Fail(reason=f"The {self._deps.service} met an error of its own: {_error_text(error)}")
-            )
+            reason = f"The {self._deps.service} met an error of its own: {_error_text(error)}"
+            await context.record(c.Fail(reason=reason))
 
     async def _ask_for_budget(self, context: WorkContext) -> None:
+        """Ask for more budget; while actions run, nothing is asked, and the message is not answered."""
         metrics.BUDGET_EXCEEDED.labels(self._deps.service).inc()
-        await context.record(c.Ask(about="budget", text=wording.BUDGET_SPENT))
+        try:
+            await context.record(c.Ask(about="budget", text=wording.BUDGET_SPENT))
+        except OutOfTurn:
+            if context.work not in context.session.works:
+                raise
+            await context.record(c.Fail(reason=wording.OUT_OF_BUDGET))
 
     async def _run_handler(self, context: WorkContext) -> WorkerCommand | None:
         """Run the handler, and retry while the model's endpoint is unreachable. The client retries other faults."""
@@ -275,6 +274,8 @@ def _with_delivery(loaded: SessionAtPosition, delivery: Delivery) -> SessionAtPo
 def _calls_models(context: WorkContext) -> bool:
     """Whether this work may call a model. Running actions finish first; starting a drafted plan calls none."""
     session = context.session
+    if context.answers_message:
+        return True
     free = running_actions(session) or starts_by_setting(session)
     return session.phase in workflow_of_work(session).asks_models and not free
 

@@ -25,6 +25,8 @@ ACTIONS: Mapping[str, str] = {
     "edit": "Edit",
     "edit_first": "Edit it first",
     "fork": "Fork from here",
+    "keep_offer": "Keep what is there",
+    "keep_waiting": "Let it wait",
     "not_correct": "Not correct",
     "pause": "Pause",
     "rename": "Rename",
@@ -44,6 +46,9 @@ ACTIONS: Mapping[str, str] = {
     "skip_with": "Skip these too",
     "start": "Start",
     "stop": "Stop",
+    "take_nothing": "Leave it out",
+    "take_offer": "Take it",
+    "withdraw": "Withdraw my message",
 }
 
 # Options that a session at rest offers under these names, as they are shown.
@@ -51,6 +56,8 @@ OPTIONS: Mapping[str, str] = {
     "Continue with feedback": ACTIONS["ask_for_changes"],
     "Run the code": ACTIONS["run_code"],
     "Complete this task": ACTIONS["done"],
+    "Take it": ACTIONS["take_offer"],
+    "Keep what is there": ACTIONS["keep_offer"],
 }
 
 REVIEW: Mapping[str, str] = {
@@ -105,6 +112,16 @@ REVIEW: Mapping[str, str] = {
     "no_report": "Nothing to report.",
     "notes": "Notes",
     "or_write": "Or write your own answer below.",
+    "offer_changes": "What changes in the plan",
+    "offer_code": "Use this program instead?",
+    "offer_holds": "Until you decide, no change begins; lookups go on.",
+    "offer_drops": "Leaves out what you had put in: {steps}",
+    "offer_nothing": "Leave out what waits?",
+    "offer_plan": "Use this plan instead?",
+    "offer_reviewed": "If you take it, it replaces what is there, and waits for your approval.",
+    "offer_turn": "Do this instead?",
+    "own_answer": "Or in your own words",
+    "own_answer_too": "Anything else, in your own words",
     "other_version": "You are looking at an older version. Show the newest one to decide.",
     "plan_or_code": "Plan or code",
     "before": "Now",
@@ -193,12 +210,17 @@ REVIEW: Mapping[str, str] = {
     "stopped_hint": "Resume where it stopped, or say what you want instead.",
     "tests": "Tests",
     "unread": "Added to the next draft",
-    "unread_plan": "Answered before the next step begins",
     "version": "Version {number}",
     "version_newest": "Version {number} (newest)",
     "version_shown": "Version shown",
     "why_not": "Why not? Your reason goes to the planner.",
     "write_below": "Write your answer below.",
+    "answer": "Your answer",
+    "answer_first": "Answer this one first. Those after it can wait.",
     "answer_send": "Send the answer",
+    "answers_left": "What you leave out is asked next.",
+    "answers_send": "Send the answers",
+    "answers_send_some": "Send {count} of {all} answers",
+    "choose_several": "Choose all that apply.",
     "your_code": "Your version of the code",
 }

@@ -21,7 +21,7 @@ from pydantic_core import to_json
 from services.executor.mcp.config import McpServerConfig
 from services.executor.mcp.raw_results import raw_result
 from services.executor.mcp.results import McpOutcome, lost_outcome, outcome_of, quoted, refused_outcome
-from services.executor.mcp.specs import MAX_TOOLS, Offer, build_offer
+from services.executor.mcp.specs import MAX_TOOLS, ServerOffer, build_offer
 from services.executor.mcp.transport import open_transport
 from shared.logging import conceal, excerpt_of
 
@@ -44,7 +44,7 @@ class Server:
 
     def __init__(self, config: McpServerConfig, changed: Callable[[], None], *, message_bytes: int) -> None:
         self.config, self._changed, self._message_bytes = config, changed, message_bytes
-        self.offer = Offer()
+        self.offer = ServerOffer()
         self.trouble = "it is being started"
         self._client: Client | None = None
         self._ended_event = anyio.Event()  # of the current connection

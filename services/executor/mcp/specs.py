@@ -50,7 +50,7 @@ class ListedTool(NamedTuple):
     hints: Mapping[str, JsonValue]
 
 
-class Offer(NamedTuple):
+class ServerOffer(NamedTuple):
     """The tools by their names in Parley, their names at the server, and what was left out and why.
 
     `pinned` has every tool that was ever offered, by its name at the server; None before the first list.
@@ -64,7 +64,7 @@ class Offer(NamedTuple):
 
 def build_offer(
     server: McpServerConfig, tools: Iterable[JsonValue], pinned: Mapping[str, PinnedTool] | None = None
-) -> Offer:
+) -> ServerOffer:
     """The offer for this list as the server sent it, with the tools that are already pinned."""
     all_pinned = dict(pinned or {})
     specs: dict[str, ToolSpec] = {}
@@ -103,7 +103,7 @@ def build_offer(
         server_names[spec.name] = tool.name
     missing = sorted(server.tools.keys() - set(server_names.values()))
     troubles += [f"The configuration names a tool “{name[:60]}” that it does not offer." for name in missing]
-    return Offer(specs, server_names, _capped(troubles), all_pinned)
+    return ServerOffer(specs, server_names, _capped(troubles), all_pinned)
 
 
 def _pinned_spec(known: PinnedTool, current: ToolSpec, late_effect: Effect) -> ToolSpec:

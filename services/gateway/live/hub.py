@@ -290,4 +290,4 @@ async def _open(channel: SessionChannel) -> None:
 
 def _is_idle(session: Session | None, version: int) -> bool:
     """Whether no service has work in the session, at this version or later."""
-    return session is not None and session.version >= version and session.work is None
+    return session is not None and session.version >= version and not session.works

@@ -200,7 +200,7 @@ class SocketConnection:
             if session.version == 0:
                 raise session_not_found(session_id)
             check_can_read(self._user, session)
-            if session.work:
+            if session.works:
                 draft = await subscription.channel.draft()
                 session = await subscription.channel.refresh()
             else:

@@ -37,7 +37,7 @@ from services.gateway.state import CoreDep, GatewayDep, UserDep
 from services.gateway.views.execution_plan import plan_markdown, plan_status, step_statuses
 from shared import store_api as api
 from shared.domain.plan_steps import task_status
-from shared.domain.session import SERVICE_OF
+from shared.domain.session import SERVICE_OF, review_target
 
 WORKFLOW = "execution_plan"
 router = APIRouter(
@@ -52,7 +52,7 @@ router = APIRouter(
 async def generate(body: GenerateRequest, caller: CallerDep) -> ExecutionPlan:
     """Make a plan for a request. Returns the plan to approve, or a question to answer first."""
     choices = body.model_dump(include={"generator", "tools", "model", "instructions"}, exclude_none=True)
-    settings = (body.settings or SessionSettings()).model_copy(update=choices) if choices else body.settings
+    settings = (body.settings or SessionSettings()).model_copy(update=choices | {"plan_required": True})
     message = m.UserMessage(
         type="user_message",
         content=body.request,
@@ -177,13 +177,17 @@ def _with_status(change: api.StepChange, statuses: Mapping[str, str]) -> api.Ste
 
 @router.post("/{task_id}/modify")
 async def modify(task_id: TaskId, body: ModifyRequest, caller: CallerDep) -> ExecutionPlan:
-    """Make another version: by the planner from your feedback, or your own."""
+    """Make another version: by the planner from your feedback, or your own.
+
+    While the plan runs, or a call waits for approval, the planner answers first: in words, or with an `offer`.
+    """
     session = await caller.session(task_id)
     if (body.feedback is None) == (body.steps is None):
         raise ApiError("invalid", "Give either `feedback` or `steps`.")
     if body.feedback is not None:
         message: SessionMessage = m.UserMessage(type="user_message", content=body.feedback)
-        if session.is_awaiting_user or session.phase in SERVICE_OF:
+        asks_for_calls = review_target(session) == "actions"  # feedback would drop them: a message is answered first
+        if (session.is_awaiting_user and not asks_for_calls) or session.phase in SERVICE_OF:
             message = m.Feedback(type="feedback", content=body.feedback)
         return await caller.act(message, session.id, body)
     if body.version is None:

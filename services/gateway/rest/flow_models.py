@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool
 from parley.events.values import Confirm, Line, Planning, SessionId, Text
 from parley.protocol.bounds import SentTimeZone
 from parley.protocol.flows import FlowSpec
+from parley.protocol.screen import OfferSection
 from parley.protocol.server import ApprovalRequest, FailureView, NodeProposalView, Question, TextPlanReview
 from services.gateway.rest.models import ResponseModel
 
@@ -156,7 +157,8 @@ class PathMetadata(ResponseModel):
 
 class ChatReply(PathStatus):
     """The session's `answer` or `failure`, or what it waits for: an answer to its `question`, the `approval` of an
-    action, or the approval of the path in `review`. `answer` is also the reply to a remark.
+    action, the approval of the path in `review`, or a decision about the `offer`. `answer` is also the reply to a
+    message.
 
     `sql` and `result`: the path's values with these names, if it made any.
     """
@@ -164,6 +166,7 @@ class ChatReply(PathStatus):
     answer: str = ""
     approval: ApprovalRequest | None = None
     review: TextPlanReview | None = None
+    offer: OfferSection | None = None
     metadata: PathMetadata = PathMetadata()
     walked: tuple[str, ...] = ()
     sql: str = ""

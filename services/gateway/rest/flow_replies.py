@@ -5,7 +5,7 @@ from pydantic import JsonValue
 from parley.protocol.flows import FlowSpec
 from parley.protocol.server import PathView, TextPlanReview
 from services.gateway.rest.flow_models import ChatReply, FlowNodes, FlowView, PathMetadata, PlannedPathReply
-from services.gateway.views import messages
+from services.gateway.views import input_sections, messages
 from services.gateway.views.view_parts import failure_view, path_view
 from shared.domain.flow_paths import outputs
 from shared.domain.session import Session
@@ -44,6 +44,7 @@ def chat_reply(session: Session) -> ChatReply:
         answer=session.words.reply or session.answer.text,
         approval=messages.approval_request(session),
         review=review if isinstance(review, TextPlanReview) else None,
+        offer=input_sections.offer(session),
         metadata=_path_metadata(path) if path else PathMetadata(),
         walked=path.walked if path else (),
         sql=str(_last_argument("sql", session) or _last_output("sql", session) or ""),

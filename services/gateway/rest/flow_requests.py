@@ -67,9 +67,10 @@ def _check_idle(session: Session) -> None:
     """Raises ApiError while the session works: it would read the message only later, and answer something else."""
     if session.paused:
         raise ApiError("not_now", "The session is paused.", "Send `unpause` to it first.", session_id=session.id)
-    if session.phase in SERVICE_OF:
+    if session.phase in SERVICE_OF or session.reply:
         hint = (
             f"Wait for it (/api/sessions/{session.id}), stop it, or send a user_message to "
             f"/api/sessions/{session.id}/messages: that is taken in while it works."
         )
-        raise ApiError("not_now", f"The session is {session.phase} now.", hint, session_id=session.id)
+        activity = "answering a message" if session.reply else session.phase
+        raise ApiError("not_now", f"The session is {activity} now.", hint, session_id=session.id)

@@ -9,7 +9,7 @@ from services.gateway.ports import Core, load, query
 from services.gateway.rest.sessions import readable_session
 from services.gateway.views.execution_plan import plan_status
 from shared import store_api as api
-from shared.domain.session import Session, before_remark
+from shared.domain.session import Session
 
 
 class TaskState(NamedTuple):
@@ -41,7 +41,7 @@ async def task_state(task_id: str, user: User, core: Core) -> TaskState:
         return TaskState(session, current=True)
     earlier = await _find_task(core, session_id, name)
     as_it_was = await load(core, session_id, version=earlier.until)
-    return TaskState(before_remark(as_it_was.session), current=False)
+    return TaskState(as_it_was.session, current=False)
 
 
 async def _find_task(core: Core, session_id: str, name: str) -> api.PlanTask:

@@ -22,7 +22,7 @@ from shared.domain.session import USER_PHASES, Session
 
 router = APIRouter(prefix="/api", responses=ERROR_RESPONSES, route_class=JsonRoute)
 
-WAITING_PHASES = (*sorted(USER_PHASES), "failed", api.UNFINISHED)  # phases in which a session waits for a person
+WAITING_PHASES = (*sorted(USER_PHASES), "failed", api.UNFINISHED, api.OFFER)  # of sessions that wait for a person
 
 
 async def readable_session(core: Core, session_id: str, user: User) -> Session:
@@ -49,7 +49,9 @@ async def sessions(
 async def inbox(
     user: UserDep, core: CoreDep, limit: Limit = 50, offset: Offset = 0, if_none_match: IfNoneMatch = ""
 ) -> Response:
-    """My sessions that wait for a person: for an approval, an answer, help, or to continue a plan."""
+    """My sessions that wait for a person: for an approval, an answer, help, a decision about an offer, or to continue
+    a plan.
+    """
     request = api.ListSessions(user=user.scope, phases=WAITING_PHASES, limit=limit, offset=offset)
     return session_rows_response(await query(core.store, api.SESSION_LIST, request), if_none_match)
 
@@ -77,7 +79,7 @@ async def begin(body: NewSession, user: UserDep, core: CoreDep, gateway: Gateway
 async def session_snapshot(session_id: SessionId, user: UserDep, core: CoreDep) -> Snapshot:
     """The session's snapshot, with the draft that is being written."""
     session = await readable_session(core, session_id, user)
-    draft = await request_draft(core, session_id) if session.work else None
+    draft = await request_draft(core, session_id) if session.works else None
     return messages.snapshot(session, draft, role=user.role_in(session))
 
 

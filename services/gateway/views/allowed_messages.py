@@ -20,7 +20,7 @@ _DIFFERENT_TEXT = "\n\N{REPLACEMENT CHARACTER}"  # differs from any text in revi
 def allowed_messages(session: Session, role: SessionRole | None = "owner") -> tuple[str, ...]:
     """The types of messages that would be carried out now for a user with this role, for buttons and menus."""
     probes = {kind: command for kind, command in _probes(session).items() if command is not None}
-    forks = ("fork",) if session.version and session.work is None else ()
+    forks = ("fork",) if session.version and not (session.works or session.offer) else ()
     return (*(kind for kind, command in probes.items() if _is_allowed(session, command, role)), *forks)
 
 
@@ -82,6 +82,8 @@ def _probes(session: Session) -> dict[str, AnyCommand | None]:
         "answer": c.Answer(text=reply),
         "continue": c.Continue(),
         "run": c.Run(),
+        "take_offer": c.TakeOffer(),
+        "keep_offer": c.KeepOffer(),
         "complete": c.Complete(),
         "stop": c.Stop(),
         "pause": c.Pause(),

@@ -6,10 +6,10 @@ So a journal that is read later, in parts, or from another gateway equals the on
 from collections.abc import Iterator
 
 from parley.events import SessionEvent, facts
-from parley.events.values import ActionSpec, PathPlan
+from parley.events.values import ActionSpec, FurtherQuestion, PathPlan
 from parley.protocol import journal as j
 from parley.protocol.views import PlannedPathView
-from parley.protocol.words import JOURNAL, VERDICTS
+from parley.protocol.words import JOURNAL, NOTES, VERDICTS
 from services.gateway.views.action_updates import action_updates, entry_fields, pluralize, update
 from services.gateway.views.notes import note
 from services.gateway.views.phrases import (
@@ -21,17 +21,24 @@ from services.gateway.views.phrases import (
     waiting_text,
 )
 from services.gateway.views.summary import describe_answer
-from shared.domain.actors import USER_PREFIX
+from shared.domain.actors import USER_PREFIX, author_of
+from shared.domain.dialogue import question_id
 
 SURE_CONFIDENCE = 0.4  # answers with this confidence or more are shown as a success
 MAX_PLACES = 1_000  # more than an event has actions
 
 
 def entries(event: SessionEvent) -> tuple[j.EntryOrUpdate, ...]:
-    """The journal's new entries and updates, in order."""
-    result: list[j.EntryOrUpdate] = [*_content_entries(event), *action_updates(event)]
-    if text := note(event):
-        result.append(text)
+    """The journal's new entries and updates, in order: what a person decided comes before what the decision allows."""
+    result: list[j.EntryOrUpdate] = []
+    if say := getattr(event, "say", ""):
+        result.append(j.ReplyEntry(**entry_fields(event, f"reply:{event.version}"), text=say))
+    if line := note(event):
+        result.append(line)
+    result += [*_content_entries(event), *action_updates(event)]
+    if drops := getattr(event, "drops", ()):
+        text = NOTES["dropped"].format(steps="; ".join(f"“{step}”" for step in drops))
+        result.append(j.NoteEntry(**entry_fields(event, f"dropped:{event.version}"), tone="bad", text=text))
     for number, call in enumerate(event.usage):
         if call.action_id:
             tokens = call.prompt_tokens + call.completion_tokens
@@ -62,16 +69,19 @@ def _content_entries(event: SessionEvent) -> Iterator[j.EntryOrUpdate]:  # noqa:
         case facts.CodeVerified():
             yield update(f"code:{event.code_version}", checks=[item.model_dump(mode="json") for item in event.checks])
         case facts.QuestionAsked():
-            yield j.QuestionEntry(
-                **entry_fields(event, f"question:{event.version}"),
-                question_id=event.question_id,
-                text=event.text,
-                options=tuple(option.label for option in event.options),
-                answer=None,
-            )
+            together: tuple[facts.QuestionAsked | FurtherQuestion, ...] = (event, *event.further)
+            for place, asked in enumerate(together):
+                yield j.QuestionEntry(
+                    **entry_fields(event, _question_key(event.version, place)),
+                    question_id=question_id(event.question_id, place),
+                    text=asked.text,
+                    options=tuple(option.label for option in asked.options),
+                    answer=None,
+                )
         case facts.QuestionAnswered():
             if event.asked_version:
-                yield update(f"question:{event.asked_version}", answer=describe_answer(event.text))
+                for place, answer in enumerate((event.text, *event.more), event.place):
+                    yield update(_question_key(event.asked_version, place), answer=describe_answer(answer))
             elif event.kind != "uncertain":  # an older release did not say which question it was
                 yield j.SaidEntry(
                     **entry_fields(event, f"said:{event.version}"),
@@ -105,6 +115,11 @@ def _content_entries(event: SessionEvent) -> Iterator[j.EntryOrUpdate]:  # noqa:
             )
 
 
+def _question_key(asked_version: int, place: int) -> str:
+    """The key of the entry of one of the questions that were asked together."""
+    return f"question:{asked_version}.{place}" if place else f"question:{asked_version}"
+
+
 def _plan(event: facts.PlanDrafted | facts.PlanEdited) -> j.PlanEntry:
     """A plan's entry. An edit has no planned path: the path is the user's own."""
     if isinstance(event, facts.PlanDrafted):
@@ -113,7 +128,7 @@ def _plan(event: facts.PlanDrafted | facts.PlanEdited) -> j.PlanEntry:
         nodes = tuple(step.tool for step in event.steps if step.tool and not step.id)
         path = PlannedPathView(nodes=nodes) if len(nodes) == len(event.steps) else None
     return j.PlanEntry(
-        **entry_fields(event, f"plan:{event.version}"),
+        **entry_fields(event, f"plan:{event.version}") | {"by": author_of(event)},
         number=event.number,
         title=numbered_title("path" if path else "plan", event.number),
         summary=pluralize(len(event.steps), "step"),
@@ -124,7 +139,7 @@ def _plan(event: facts.PlanDrafted | facts.PlanEdited) -> j.PlanEntry:
 
 def _code(event: facts.CodeDrafted | facts.CodeEdited) -> j.CodeEntry:
     return j.CodeEntry(
-        **entry_fields(event, f"code:{event.version}"),
+        **entry_fields(event, f"code:{event.version}") | {"by": author_of(event)},
         number=event.number,
         title=numbered_title("code", event.number),
         summary=pluralize(len(event.code.rstrip().splitlines()), "line"),
@@ -137,7 +152,8 @@ def _path(path: PathPlan | None) -> PlannedPathView | None:
 
 
 def _turn(event: facts.TurnPlanned | facts.TurnRequested) -> j.TurnEntry:
-    entry = j.TurnEntry(**entry_fields(event, f"turn:{event.turn}"), number=event.turn, sub_goal=event.sub_goal)
+    fields = entry_fields(event, f"turn:{event.turn}") | {"by": author_of(event)}
+    entry = j.TurnEntry(**fields, number=event.turn, sub_goal=event.sub_goal)
     if isinstance(event, facts.TurnRequested):
         return entry
     planned = {

@@ -2,12 +2,19 @@
 
 from parley.events import SessionEvent, facts
 from parley.protocol import server as s
+from parley.protocol.words import NOTES
 from services.gateway.views import messages
 from services.gateway.views.execution_plan import progress_text
+from services.gateway.views.offers import offer_text
 from services.gateway.views.view_parts import failure_view
 from shared.domain.batches import find_action
+from shared.domain.fast_replace import replace
 from shared.domain.session import Session
 from shared.domain.state import Action
+
+CHANGES_OF_WAITING_ACTIONS = (
+    facts.ApprovalGiven | facts.ApprovalDenied | facts.ActionSkipped | facts.TurnChanged | facts.TurnPlanned
+)
 
 
 def messages_for(before: Session, event: SessionEvent, after: Session) -> tuple[s.ServerMessage, ...]:
@@ -41,22 +48,27 @@ def _outcome_messages(before: Session, event: SessionEvent, after: Session) -> t
                 session_id=after.id, version=event.version, failure=failure, message=message
             )
             return (failed,) if failed else ()
-    text = _escalation_text(before, event, after) or _late_outcome_text(event, after) or _notice_text(event, after)
+    texts = (_escalation_text(before, event, after), _late_outcome_text(event, after), _said_text(event, after))
+    text = next(filter(None, texts), "") or _notice_text(event, after)
     log = s.Log(session_id=after.id, version=event.version, content=text) if text else None
     finished = _rests_because(after, "answered") and before.phase != "resting"
     return (log,) if log else (messages.completion(after),) if finished else ()
 
 
 def _request_messages(before: Session, event: SessionEvent, after: Session) -> tuple[s.ServerMessage, ...]:
-    """Requests to the person that are new with this event."""
-    remark_answered = before.words.remark is not None and after.words.remark is None
-    offer = (
-        messages.continue_(after)
-        if before.phase != "resting" and (remark_answered or after.rest_reason in ("answered", "approved"))
-        else None
-    )
-    requests: list[s.ServerMessage | None] = [offer]
-    if (review := messages.review(after)) and (
+    """Requests to the person that are new with this event, or that still wait when a message is answered."""
+    if isinstance(event, facts.OfferMade):
+        choice = messages.continue_(after)
+        return (choice,) if choice else ()
+    is_replied = isinstance(event, facts.OfferKept) or (before.reply is not None and after.reply is None)
+    if is_replied:
+        before = replace(before, phase="planning", question=None)
+    requests: list[s.ServerMessage | None] = []
+    if isinstance(event, facts.RemarkAnswered) or (
+        before.phase != "resting" and (is_replied or after.rest_reason in ("answered", "approved"))
+    ):
+        requests.append(messages.continue_(after))
+    if (review := messages.review_with_say(after)) and (
         before.phase != "awaiting_approval" or _review_content(before) != _review_content(after)
     ):
         requests.append(review)
@@ -64,10 +76,7 @@ def _request_messages(before: Session, event: SessionEvent, after: Session) -> t
         requests.append(messages.feedback_request(after))
     if before.question != after.question or before.phase != "awaiting_input":
         requests.append(messages.question(after))
-    if (
-        isinstance(event, facts.ApprovalGiven | facts.ApprovalDenied | facts.ActionSkipped | facts.TurnChanged)
-        or before.phase != after.phase
-    ):
+    if isinstance(event, CHANGES_OF_WAITING_ACTIONS) or before.phase != after.phase:
         requests.append(messages.approval_request(after))
     return tuple(message for message in requests if message is not None)
 
@@ -95,10 +104,25 @@ def _escalation_text(before: Session, event: SessionEvent, after: Session) -> st
             return "A person must take over."
 
 
-def _notice_text(event: SessionEvent, after: Session) -> str:
+def _said_text(event: SessionEvent, after: Session) -> str:
+    """What a service said to the person, unless the review says it."""
     match event:
         case facts.RemarkAnswered():
             return event.text
+        case facts.OfferMade():
+            return offer_text(event)
+        case facts.TurnPlanned():
+            return event.say
+        case facts.PlanDrafted() if messages.review(after) is None:
+            return event.say
+        case _:
+            return ""
+
+
+def _notice_text(event: SessionEvent, after: Session) -> str:
+    match event:
+        case facts.OfferKept():
+            return f"{NOTES['offer_kept'].capitalize()}."
         case facts.SessionPaused():
             return "Paused: the present step may end, no other begins."
         case facts.SessionResumed():

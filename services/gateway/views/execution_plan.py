@@ -8,9 +8,11 @@ from parley.protocol.execution_plans import ExecutionPlan, PlanStatus, PlanStep,
 from parley.protocol.screen import PollView
 from parley.protocol.words import JOURNAL
 from services.gateway.api_errors import ApiError
+from services.gateway.views import input_sections
 from services.gateway.views.phrases import polling_text
 from services.gateway.views.sections import poll_view
 from services.gateway.views.summary import summarize
+from shared.domain.conversation import said_with
 from shared.domain.plan_approval import is_preapprovable
 from shared.domain.plan_steps import action_id, task_status
 from shared.domain.session import Session
@@ -60,8 +62,15 @@ def execution_plan(session: Session, versions: Sequence[PlanRecord] = (), *, cur
         current=current,
         checks=plan.checks if plan else (),
         progress=_progress(steps),
-        reply=session.words.reply if current else "",
+        reply=_reply(session) if current else "",
+        offer=input_sections.offer(session) if current else None,
     )
+
+
+def _reply(session: Session) -> str:
+    """What the planner said about the last message: its reply in words, or the words with its offer."""
+    offered = said_with(session.transcript, session.offer.version) if session.offer else ""
+    return session.words.reply or offered
 
 
 def progress_text(session: Session) -> str:

@@ -20,7 +20,7 @@ from services.gateway.views.execution_plan import execution_plan, plan_markdown
 from shared.domain import workflows
 from shared.domain.actors import USER_PREFIX
 from shared.domain.session import Session
-from shared.domain.state_names import state_name
+from shared.domain.state_names import shown_state
 
 LINE_WIDTH = 120  # characters
 MAX_RESULT_CHARS = 5_000  # of a result in Markdown; JSON has all of it
@@ -90,7 +90,7 @@ def _markdown(session: Session, events: Sequence[SessionEvent]) -> str:
 
 
 def _head(session: Session, events: Sequence[SessionEvent]) -> str:
-    state = state_name(session)
+    state = shown_state(session)
     workflow = WORKFLOWS.get(session.workflow, session.workflow)
     start = f" Begun {_time(events[0].at)}." if events else ""
     return f"Session `{session.id}`, version {session.version}: {workflow}, {STATES.get(state, state)}.{start}"

@@ -2,14 +2,15 @@
 
 from parley.protocol import screen as v
 from services.gateway.views import messages
+from shared.domain.dialogue import OpenQuestion
 from shared.domain.flow_paths import started
-from shared.domain.session import Session, before_remark
+from shared.domain.session import Session
 from shared.domain.state import UNDER_WAY_STATUSES
 from shared.flows import PERSON_NODE, split_tool_name
 
 
 def review(session: Session) -> v.ReviewSection | None:
-    message = messages.review(before_remark(session))
+    message = messages.review(session)
     if message is None or message.version is None:
         return None
     target = "code" if message.type == "code_review" else "plan"
@@ -24,15 +25,27 @@ def feedback(session: Session) -> v.FeedbackSection | None:
 
 
 def question(session: Session) -> v.QuestionSection | None:
-    message = messages.question(session)
-    return v.QuestionSection.model_validate(message, from_attributes=True) if message else None
+    message, asked = messages.question(session), session.question
+    if message is None or asked is None:
+        return None
+    fields = message.model_dump(include={"question_id", "about", "content", "options", "form"})
+    return v.QuestionSection(**fields, several=asked.several, further=tuple(map(_further, asked.following)))
+
+
+def _further(asked: OpenQuestion) -> v.FurtherQuestionSection:
+    options = tuple(option.label for option in asked.options)
+    return v.FurtherQuestionSection(question_id=asked.id, content=asked.text, options=options, several=asked.several)
 
 
 def approval(session: Session) -> v.ApprovalSection | None:
-    message = messages.approval_request(before_remark(session))
+    message = messages.approval_request(session)
     if message is None:
         return None
     return v.ApprovalSection(actions=tuple(action.action_id for action in message.actions), message=message.message)
+
+
+def offer(session: Session) -> v.OfferSection | None:
+    return v.OfferSection(version=session.offer.version, draft=session.offer.draft) if session.offer else None
 
 
 def path_standing(session: Session) -> v.PathStanding | None:
@@ -59,5 +72,5 @@ def escalation(session: Session) -> v.EscalationSection | None:
 
 
 def next_steps(session: Session) -> v.NextSection | None:
-    message = messages.continue_(session)
-    return v.NextSection.model_validate(message.content, from_attributes=True) if message else None
+    content = messages.next_steps(session)
+    return v.NextSection.model_validate(content, from_attributes=True) if content else None

@@ -1,6 +1,7 @@
 """Protocol 1: the snapshot of a session, and requests to the person. Pure."""
 
 from parley.protocol import server as s
+from parley.protocol.words import REVIEW
 from services.gateway.views.allowed_messages import allowed_messages
 from services.gateway.views.view_parts import (
     action_view,
@@ -13,33 +14,32 @@ from services.gateway.views.view_parts import (
     planned_path,
     turn_view,
 )
+from shared.domain.conversation import said_with
+from shared.domain.fast_replace import replace
 from shared.domain.permissions import SessionRole
 from shared.domain.plan_steps import is_unfinished
-from shared.domain.session import SERVICE_OF, Session, before_remark, review_target, undecided_actions
+from shared.domain.session import SERVICE_OF, Session, review_target, undecided_actions
 from shared.domain.state import Code, Plan
-from shared.domain.state_names import options, rest_reason, state_name
+from shared.domain.state_names import OPTION_KEEP, OPTION_TAKE, options, rest_reason, state_name
 from shared.domain.workflows import workflow_of_plan
 
 
 def snapshot(session: Session, draft: s.Delta | None = None, *, role: SessionRole | None = "owner") -> s.Snapshot:
-    """The snapshot at `session.version` for a user with this role; `draft` is the one being written, if any.
-
-    While a remark is answered, what it is about can still be decided on.
-    """
-    reviewed = before_remark(session)
+    """The snapshot at `session.version` for a user with this role; `draft` is the one being written, if any."""
+    shown = _with_reply_as_work(session)
     return s.Snapshot(
         session_id=session.id,
         version=session.version,
-        state=state_name(session),
-        phase=session.phase,
-        reason=rest_reason(session),
+        state=state_name(shown),
+        phase=shown.phase,
+        reason=rest_reason(shown),
         paused=session.paused,
         title=session.title,
         owner=session.owner,
         workflow=session.workflow,
         settings=session.settings,
         request=session.words.request,
-        unread=session.words.unread,
+        unread=unread(session),
         plan=plan_view(session.plan),
         code=code_view(session.code),
         turn=turn_view(session),
@@ -48,16 +48,33 @@ def snapshot(session: Session, draft: s.Delta | None = None, *, role: SessionRol
         answer=session.answer.text,
         answer_view=answer_view(session),
         failure=failure_view(session),
-        review=review(reviewed),
+        review=review_with_say(session),
         feedback_request=feedback_request(session),
         question=question(session),
-        approval_request=approval_request(reviewed),
-        continue_=continue_(session),
-        draft=draft if session.work else None,
+        approval_request=approval_request(session),
+        continue_=continue_(shown),
+        draft=draft if session.works else None,
         usage=usage(session),
-        can=tuple(kind for kind in allowed_messages(session, role) if kind not in _hidden_in_protocol_1(reviewed)),
+        can=tuple(kind for kind in allowed_messages(session, role) if kind not in _hidden_in_protocol_1(session)),
         parent=session.parent_id,
     )
+
+
+def _with_reply_as_work(session: Session) -> Session:
+    """The session as protocol 1 shows it while a message is answered and nothing else is at work: in the phase of the
+    service that answers.
+    """
+    if session.reply is None or session.phase not in ("awaiting_approval", "resting", "waiting"):
+        return session
+    return replace(session, phase="coding" if session.reply.service == "generator" else "planning")
+
+
+def unread(session: Session) -> tuple[str, ...]:
+    """The messages that nobody reads now: the next draft takes them in."""
+    if session.reply:
+        return ()
+    read = session.work.version if session.work and session.phase in ("planning", "coding") else 0
+    return tuple(message.text for message in session.words.unread if message.version > read)
 
 
 def _hidden_in_protocol_1(session: Session) -> tuple[str, ...]:
@@ -75,6 +92,13 @@ def review(session: Session) -> s.TextPlanReview | s.CodeReview | None:
     if target == "code" and session.code:
         return code_review(session.id, session.code)
     return None
+
+
+def review_with_say(session: Session) -> s.TextPlanReview | s.CodeReview | None:
+    """The same; its message begins with what was said with the draft, which has no other place in protocol 1."""
+    message = review(session)
+    say = said_with(session.transcript, message.version) if message and message.version else ""
+    return message.model_copy(update={"message": f"{say}\n\n{message.message}"}) if message and say else message
 
 
 def plan_review(session: Session, plan: Plan) -> s.TextPlanReview:
@@ -130,7 +154,7 @@ def question(session: Session) -> s.Question | None:
     return s.Question(
         session_id=session.id,
         version=session.version,
-        question_id=open_.action_id,
+        question_id=open_.id,
         about=open_.about,
         content=open_.text,
         options=tuple(option.label for option in open_.options),
@@ -151,6 +175,20 @@ def approval_request(session: Session) -> s.ApprovalRequest | None:
 
 
 def continue_(session: Session) -> s.Continue | None:
+    """The choice of an open offer, or the options while the session rests."""
+    content = offer_choice(session) or next_steps(session)
+    return s.Continue(session_id=session.id, version=session.version, content=content) if content else None
+
+
+def offer_choice(session: Session) -> s.ContinueContent | None:
+    """The choice between an open offer and what is there; it can wait while another message is answered."""
+    if session.offer is None or session.reply:
+        return None
+    question = f"{REVIEW[f'offer_{session.offer.draft.type}']} {REVIEW['offer_holds']}"
+    return s.ContinueContent(message=question, options=(OPTION_TAKE, OPTION_KEEP))
+
+
+def next_steps(session: Session) -> s.ContinueContent | None:
     """The options while the session rests after work."""
     if session.phase != "resting" or session.rest_reason == "new":
         return None
@@ -162,8 +200,7 @@ def continue_(session: Session) -> s.Continue | None:
     }.get(session.rest_reason, "What next?")
     if session.rest_reason == "answered" and is_unfinished(session):
         message = "The plan is not finished. Retry what failed, skip it, change the plan, or say what to do instead."
-    content = s.ContinueContent(message=message, options=options(session))
-    return s.Continue(session_id=session.id, version=session.version, content=content)
+    return s.ContinueContent(message=message, options=options(session))
 
 
 def usage(session: Session) -> s.Usage:

@@ -4,6 +4,8 @@ from parley.events import SessionEvent, facts
 from parley.protocol import journal as j
 from parley.protocol.words import NOTES, WORKFLOWS
 from services.gateway.views.action_updates import entry_fields
+from services.gateway.views.offers import offer_note
+from shared.domain.actors import USER_PREFIX
 
 
 def note(event: SessionEvent) -> j.NoteEntry | None:
@@ -15,10 +17,16 @@ def note(event: SessionEvent) -> j.NoteEntry | None:
     return entry.model_copy(update={"by": ""}) if isinstance(event, facts.ApprovalExpired) else entry
 
 
-def _line(event: SessionEvent) -> tuple[str, j.Tone]:  # noqa: PLR0911  one line a fact
+def _line(event: SessionEvent) -> tuple[str, j.Tone]:  # noqa: C901, PLR0911  one line a fact
     match event:
         case facts.PlanApproved() | facts.CodeApproved() | facts.PlanRejected() | facts.CodeRejected():
             return _decision(event)
+        case facts.OfferMade():
+            return offer_note(event.draft), "wait"
+        case facts.OfferKept():
+            return NOTES["offer_kept"], "plain"
+        case facts.PlanDrafted(offer=int()) | facts.CodeDrafted(offer=int()) | facts.TurnPlanned(offer=int()):
+            return NOTES["offer_taken" if event.actor.startswith(USER_PREFIX) else "offer_taken_as_said"], "good"
         case facts.TurnPlanned(plan_version=int()):
             return NOTES["plan_begun_by_setting"], "plain"
         case facts.SessionStopped():

@@ -26,6 +26,7 @@ DRAFT_ENDING_EVENTS = (
     | facts.AnswerGiven
     | facts.QuestionAsked
     | facts.RemarkAnswered
+    | facts.OfferMade
     | facts.SessionStopped
     | facts.SessionFailed
 )
@@ -40,7 +41,7 @@ def snapshot(
         version=session.version,
         view=full_view(session),
         can=allowed_for(session, role),
-        draft=delta(draft) if draft and session.work else None,
+        draft=delta(draft) if draft and session.works else None,
     )
 
 
@@ -71,7 +72,7 @@ def allowed_for(session: Session, role: SessionRole | None = "owner") -> tuple[s
 
     `stop` is left out during a review: nothing runs, and the plan or code can be discarded.
     """
-    reviewed = session.work is None and (input_sections.review(session) or input_sections.feedback(session))
+    reviewed = not session.works and (input_sections.review(session) or input_sections.feedback(session))
     return tuple(kind for kind in allowed_messages(session, role) if not (reviewed and kind == "stop"))
 
 

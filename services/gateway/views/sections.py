@@ -24,13 +24,14 @@ from services.gateway.views.view_parts import (
     plan_view,
     verdict_view,
 )
+from shared.domain.commands import Work
 from shared.domain.for_each import items_of
 from shared.domain.plan_approval import is_preapprovable
 from shared.domain.plan_steps import GATHER, action_id
 from shared.domain.session import Session
 from shared.domain.skipping import dependents_of
 from shared.domain.state import Action
-from shared.domain.state_names import rest_reason, state_name
+from shared.domain.state_names import rest_reason, shown_state
 from shared.plan_checks.steps import same_changes
 
 
@@ -89,8 +90,8 @@ def _json(value: Any) -> Any:
             return value
 
 
-def _work(session: Session) -> v.WorkSection | None:
-    return v.WorkSection(service=session.work.service, version=session.work.version) if session.work else None
+def _work(work: Work | None) -> v.WorkSection | None:
+    return v.WorkSection(service=work.service, version=work.version) if work else None
 
 
 def _turn(session: Session) -> v.TurnSection | None:
@@ -209,7 +210,7 @@ def _request_state(session: Session) -> tuple[object, ...]:
 
 
 SECTIONS: Mapping[str, Section] = {
-    "state": Section(state_name, _request_state),
+    "state": Section(shown_state, lambda session: (*_request_state(session), session.offer, session.reply)),
     "phase": Section(lambda session: session.phase, lambda session: (session.phase,)),
     "reason": Section(rest_reason, lambda session: (session.phase, session.rest_reason)),
     "paused": Section(lambda session: session.paused, lambda session: (session.paused,)),
@@ -219,8 +220,9 @@ SECTIONS: Mapping[str, Section] = {
     "settings": Section(lambda session: session.settings, lambda session: (session.settings,)),
     "parent": Section(lambda session: session.parent_id, lambda session: (session.parent_id,)),
     "request": Section(lambda session: session.words.request, lambda session: (session.words,)),
-    "unread": Section(lambda session: session.words.unread, lambda session: (session.words,)),
-    "work": Section(_work, lambda session: (session.work,)),
+    "unread": Section(messages.unread, lambda session: (session.words, session.work, session.reply, session.phase)),
+    "work": Section(lambda session: _work(session.work), lambda session: (session.work,)),
+    "reply": Section(lambda session: _work(session.reply), lambda session: (session.reply,)),
     "plan": Section(lambda session: plan_view(session.plan), lambda session: (session.plan,)),
     "code": Section(lambda session: code_view(session.code), lambda session: (session.code,)),
     "turn": Section(_turn, lambda session: (session.turn,)),
@@ -235,6 +237,7 @@ SECTIONS: Mapping[str, Section] = {
     "feedback_request": Section(input_sections.feedback, _request_state),
     "question": Section(input_sections.question, _request_state),
     "approval_request": Section(input_sections.approval, _request_state),
+    "offer": Section(input_sections.offer, lambda session: (session.offer,)),
     "escalation": Section(input_sections.escalation, _request_state),
     "next": Section(input_sections.next_steps, _request_state),
     "usage": Section(_usage, lambda session: (session.spent, session.settings)),
