@@ -7,6 +7,7 @@ from cli.doctor_check import DoctorCheck
 from cli.sessions import ago
 from cli.text import visible
 from shared.bus import ConsumerState
+from shared.domain.commands import Work
 from shared.domain.session import SERVICE_OF, Session, review_target, undecided_actions
 from shared.log import UpgradeNeeded
 from shared.settings import Settings
@@ -32,9 +33,10 @@ class StoreAnswer(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """Everything that the diagnosis is based on."""
+    """Everything that the diagnosis of one piece of due work is based on."""
 
     folded: FoldedSession
+    work: Work | None  # None: no service is due
     consumer: ConsumerState | None  # of the due service; None: no service is due, or the broker has no such consumer
     store: StoreAnswer
     model: DoctorCheck
@@ -51,12 +53,16 @@ class Findings(NamedTuple):
     @property
     def service(self) -> str:
         """The service that is due; "" if none is."""
-        return self.folded.session.work.service if self.folded.session.work else ""
+        return self.work.service if self.work else ""
+
+    @property
+    def is_reply(self) -> bool:
+        """The work is to answer a message."""
+        return self.work is not None and self.work == self.folded.session.reply
 
     @property
     def since(self) -> str:
-        work = self.folded.session.work
-        start = self.folded.positions.get(work.version) if work else None
+        start = self.folded.positions.get(self.work.version) if self.work else None
         return f"{start[1]:%H:%M:%S} ({ago(start[1], self.now)})" if start else "before it was forked"
 
     @property
@@ -65,8 +71,7 @@ class Findings(NamedTuple):
 
         "gone": no service is due, or it has no consumer. "unknown": the work began in the session before a fork.
         """
-        work = self.folded.session.work
-        start = self.folded.positions.get(work.version) if work else None
+        start = self.folded.positions.get(self.work.version) if self.work else None
         if self.consumer is None:
             return "gone"
         if start is None:
@@ -76,8 +81,8 @@ class Findings(NamedTuple):
         return "done" if start[0] <= self.consumer.acknowledged else "in progress"
 
 
-def checks_for(findings: Findings) -> list[DoctorCheck]:
-    """One row for each thing that can block a session."""
+def checks_for(findings: Findings, *beside: Findings) -> list[DoctorCheck]:
+    """One row for each thing that can block a session, also those of the work `beside`."""
     session = findings.folded.session
     if findings.loss:
         return [DoctorCheck("session", "fail", findings.loss, RESTORE)]
@@ -86,6 +91,8 @@ def checks_for(findings: Findings) -> list[DoctorCheck]:
         rows.append(DoctorCheck("release", "fail", f"{newer} It continues at position {newer.position}", UPGRADE))
     if findings.service:
         rows += [_delivery(findings), _alive(findings)]
+    for other in beside:
+        rows += [_due(other), _delivery(other), _alive(other)]
     for reason in findings.store.dead_letters[:1]:
         rows.append(DoctorCheck("dead letters", "warn", visible(reason), "parley dead lists all of them"))
     if findings.folded.parked:
@@ -122,8 +129,9 @@ def _due(findings: Findings) -> DoctorCheck:
     session = findings.folded.session
     talk = f"parley chat --session {session.id}"
     if findings.service:
-        return DoctorCheck("due", "ok", f"{findings.service}, since {findings.since}")
-    if session.is_awaiting_user:
+        task = ", to answer a message" if findings.is_reply else ""
+        return DoctorCheck("due", "ok", f"{findings.service}{task}, since {findings.since}")
+    if session.is_awaiting_user or session.offer:
         return DoctorCheck("due", "ok", f"the user: {requested_decision(session)}", talk)
     if session.paused and session.phase in SERVICE_OF:
         return DoctorCheck("due", "warn", "nobody: its user paused it", f"resume it: {talk}")
@@ -137,6 +145,8 @@ def _due(findings: Findings) -> DoctorCheck:
 
 def requested_decision(session: Session) -> str:
     """What the user is asked to do, in words."""
+    if session.offer:
+        return "to take or keep what is offered"
     target = review_target(session)
     match session.phase:
         case "awaiting_approval" if target == "actions":
@@ -160,7 +170,8 @@ def _delivery(findings: Findings) -> DoctorCheck:
             finding = f"not delivered yet; {consumer.pending} waiting, {consumer.unacknowledged} in progress"
             return DoctorCheck("delivery", "warn", finding, f"see the row {findings.service}")
         case "done":
-            advice = f"plan_store fails it after {findings.settings.stuck_work_timeout:g} s; then it can be retried"
+            gives_up = "says so" if findings.is_reply else "fails it"
+            advice = f"plan_store {gives_up} after {findings.settings.stuck_work_timeout:g} s; then it can be retried"
             return DoctorCheck("delivery", "fail", "acknowledged, without a result", advice)
         case "in progress":
             redelivered = (
@@ -201,8 +212,13 @@ def _budget(session: Session, *, priced: bool) -> DoctorCheck:
     return DoctorCheck("budget", "ok", text)
 
 
-def conclusion(findings: Findings) -> str:
-    """Why the session does not continue, and what to do, in a sentence."""
+def conclusion(findings: Findings, *beside: Findings) -> str:
+    """Why the session does not continue, and what to do, in a sentence for each piece of due work."""
+    works = (findings, *beside)
+    return "\n".join(("The message: " if work.is_reply else "") + _conclusion(work) for work in works)
+
+
+def _conclusion(findings: Findings) -> str:
     if findings.folded.upgrade_needed:
         return f"A newer release works on it: {UPGRADE}."
     if findings.loss:
@@ -212,7 +228,8 @@ def conclusion(findings: Findings) -> str:
     if findings.service:
         return _obstacle(findings) or _whereabouts(findings)
     due = _due(findings)
-    start = "It waits for its user" if findings.folded.session.is_awaiting_user else "Nothing is due"
+    session = findings.folded.session
+    start = "It waits for its user" if session.is_awaiting_user or session.offer else "Nothing is due"
     finding = due.finding.removeprefix("nobody: ").removeprefix("the user: ")
     return f"{start}: {finding}." + (f" To continue: {due.advice}." if due.advice else "")
 

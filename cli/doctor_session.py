@@ -40,10 +40,10 @@ async def doctor_session(settings: Settings, session_id: str) -> int:
         if not folded.session.version and not folded.parked and not folded.upgrade_needed and not store.version:
             raise Declined(f"There is no session {session_id}; `parley sessions` lists them.")
         findings = await _collect_findings(bus, folded, store, settings)
-    checks = checks_for(findings)
+    checks = checks_for(*findings)
     console = Console(highlight=False)
     console.print(check_table(checks))
-    console.print(Text(f"\n{conclusion(findings)}"))
+    console.print(Text(f"\n{conclusion(*findings)}"))
     return int(any(check.outcome == "fail" for check in checks))
 
 
@@ -67,11 +67,14 @@ async def fold_session(log: SessionLog, session_id: str, *, until: int | None = 
     return FoldedSession(loaded.session, positions, tuple(quarantined))
 
 
-async def _collect_findings(bus: Bus, folded: FoldedSession, store: StoreAnswer, settings: Settings) -> Findings:
-    work = folded.session.work
-    consumer = await _consumer(bus, work.service) if work else None
+async def _collect_findings(bus: Bus, folded: FoldedSession, store: StoreAnswer, settings: Settings) -> list[Findings]:
+    """The findings about each piece of due work; without any, those about the session."""
     model = await asyncio.to_thread(check_model, use_running_nats(settings))
-    return Findings(folded, consumer, store, model, settings, datetime.now(UTC))
+    now = datetime.now(UTC)
+    return [
+        Findings(folded, work, await _consumer(bus, work.service) if work else None, store, model, settings, now)
+        for work in folded.session.works or (None,)
+    ]
 
 
 async def _consumer(bus: Bus, service: str) -> ConsumerState | None:

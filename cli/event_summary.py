@@ -17,6 +17,10 @@ _OfPlan = facts.PlanDrafted | facts.PlanEdited | facts.PlanApproved | facts.Plan
 _OfCode = facts.CodeDrafted | facts.CodeEdited | facts.CodeApproved | facts.CodeRejected
 
 
+def _took(event: facts.PlanDrafted | facts.CodeDrafted) -> str:
+    return f"{NOTES['offer_taken']}:" if event.offer else ""
+
+
 def summary_line(event: SessionEvent) -> Text:
     """A styled line: the actor and the summary."""
     style = "bold" if event.actor.startswith(USER_PREFIX) else "cyan"
@@ -35,7 +39,7 @@ def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one case
         case facts.MessageReceived():
             return short(event.text, WIDTH)
         case facts.PlanDrafted() | facts.PlanEdited():
-            verb = "wrote" if isinstance(event, facts.PlanDrafted) else "edited"
+            verb = _took(event) or "wrote" if isinstance(event, facts.PlanDrafted) else "edited"
             return f"{verb} {_item(event)} “{short(event.goal)}” ({counted(len(event.steps), 'step')})"
         case facts.PlanApproved():
             tools = ", ".join(action.tool for action in event.actions)
@@ -44,7 +48,7 @@ def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one case
             what = "plan" if isinstance(event, facts.PlanRejected) else "code"
             return NOTES[f"{what}_replanned"] if event.replan else f"declined {_item(event)}"
         case facts.CodeDrafted() | facts.CodeEdited():
-            verb = "wrote" if isinstance(event, facts.CodeDrafted) else "edited"
+            verb = _took(event) or "wrote" if isinstance(event, facts.CodeDrafted) else "edited"
             return f"{verb} {_item(event)} ({counted(len(event.code.splitlines()), 'line')})"
         case facts.CodeVerified():
             return "checked the code: " + (
@@ -52,6 +56,11 @@ def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one case
             )
         case facts.RemarkAnswered():
             return f"replied: {short(event.text, WIDTH)}"
+        case facts.OfferMade():
+            goal = getattr(event.draft, "goal", "") or getattr(event.draft, "sub_goal", "")
+            return NOTES[f"offered_{event.draft.type}"].format(goal=short(goal))
+        case facts.OfferKept():
+            return NOTES["offer_kept"]
         case facts.CodeApproved():
             return f"approved {_item(event)}"
         case facts.QuestionAsked():

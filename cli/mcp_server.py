@@ -116,14 +116,30 @@ class SessionTools:
     async def feedback(
         self, session_id: SessionId, text: Annotated[str, Field(min_length=1, max_length=50_000)]
     ) -> SessionState:
-        """Send feedback on the plan or code in review, or a message during work."""
-        return await self._send(session_id, type="feedback", content=text)
+        """Send feedback on the plan or code in review, or another message: it withdraws nothing that waits or runs."""
+        async with self.parley() as parley:
+            session = parley.session(session_id)
+            view = (await session.screen()).view
+            kind = "feedback" if view.review or view.feedback_request else "user_message"
+            return state_of(session_id, await session.screen(await session.send(type=kind, content=text)))
 
     async def answer_question(
-        self, session_id: SessionId, text: Annotated[str, Field(min_length=1, max_length=50_000)]
+        self,
+        session_id: SessionId,
+        text: Annotated[str, Field(min_length=1, max_length=50_000)],
+        more: Annotated[tuple[str, ...], Field(max_length=2, description="The answers to the `further` ones.")] = (),
     ) -> SessionState:
-        """Answer the open question with the user's words."""
-        return await self._send(session_id, type="answer", content=text)
+        """Answer the open question with the user's words, and those that follow it, in their order."""
+        return await self._send(session_id, type="answer", content=text, more=more)
+
+    async def decide_offer(
+        self,
+        session_id: SessionId,
+        version: Annotated[int, Field(ge=1, description="The version of the offer that the user saw.")],
+        take: Annotated[bool, Field(description="true: put it in the place of what is there; false: keep that.")],
+    ) -> SessionState:
+        """Take the offer or keep what is there, only as the user has decided."""
+        return await self._send(session_id, type="take_offer" if take else "keep_offer", version=version)
 
     async def _send(self, session_id: str, **message: object) -> SessionState:
         async with self.parley() as parley:
@@ -158,7 +174,7 @@ def build_server(find: Callable[[], GatewayAddress]) -> MCPServer:
     by_hints: tuple[tuple[ToolAnnotations, tuple[Callable[..., object], ...]], ...] = (
         (READS, (tools.read_session, tools.list_sessions, tools.wait, *reading)),
         (WRITES, (tools.start_session, tools.reject, tools.feedback, tools.answer_question, *planning)),
-        (DECIDES, (tools.approve, *deciding)),
+        (DECIDES, (tools.approve, tools.decide_offer, *deciding)),
     )
     for hints, functions in by_hints:
         for function in functions:

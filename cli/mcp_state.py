@@ -7,10 +7,12 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from parley.client import Screen
 from parley.protocol.pages import SessionRow
-from parley.protocol.screen import ActionSection, ScreenView
+from parley.protocol.screen import ActionSection, FurtherQuestionSection, QuestionSection, ScreenView
+from shared.domain.plan_text import draft_text
 
 WaitsFor = Literal[
     "work",
+    "offer",
     "plan_approval",
     "code_approval",
     "action_approval",
@@ -50,13 +52,31 @@ class WaitingAction(McpModel):
 
 
 class McpQuestion(McpModel):
+    """`several`: more than one of the options may be chosen."""
+
     question_id: str
     text: str
     options: tuple[str, ...]
+    several: bool
+
+    @classmethod
+    def of(cls, asked: QuestionSection | FurtherQuestionSection) -> Self:
+        return cls(question_id=asked.question_id, text=asked.content, options=asked.options, several=asked.several)
+
+
+class McpOffer(McpModel):
+    """What Parley offers in place of what waits or runs. `version` goes with the decision."""
+
+    version: int
+    text: str
 
 
 class SessionState(McpModel):
-    """`waits_for`: "work" goes on by itself; else what the person is asked for, or why nothing goes on."""
+    """`waits_for`: "work" goes on by itself; else what the person is asked for, or why nothing goes on.
+
+    `further`: questions that follow the open one. An answer to it may hold theirs, too. `offer`: while it is open,
+    nothing but reads begins.
+    """
 
     session_id: str
     version: int
@@ -68,7 +88,9 @@ class SessionState(McpModel):
     plan: VersionedText | None
     code: VersionedText | None
     question: McpQuestion | None
+    further: tuple[McpQuestion, ...]
     actions: tuple[WaitingAction, ...]
+    offer: McpOffer | None
     answer: str
     failure: str
 
@@ -109,9 +131,10 @@ def state_of(session_id: str, screen: Screen) -> SessionState:
         workflow=view.workflow,
         plan=plan and VersionedText(version=plan.version, hash=plan.hash, status=plan.status, text=plan.text),
         code=code and VersionedText(version=code.version, hash=code.hash, status=code.status, text=code.code),
-        question=question
-        and McpQuestion(question_id=question.question_id, text=question.content, options=question.options),
+        question=question and McpQuestion.of(question),
+        further=tuple(map(McpQuestion.of, question.further)) if question else (),
         actions=tuple(_action(view.actions[row], screen.version) for row in request.actions) if request else (),
+        offer=view.offer and McpOffer(version=view.offer.version, text=draft_text(view.offer.draft)),
         answer=view.answer.text if view.answer else "",
         failure=view.failure.reason if view.failure else "",
     )
@@ -132,7 +155,10 @@ def _action(action: ActionSection, version: int) -> WaitingAction:
 
 def _waits_for(view: ScreenView) -> WaitsFor:
     """What the session waits for. "paused" comes last, because a user can also decide during a pause."""
+    if view.reply:
+        return "work"
     pending: dict[WaitsFor, object] = {
+        "offer": view.offer,
         "failed": view.failure,
         "plan_approval": view.review and view.review.target == "plan",
         "code_approval": view.review and view.review.target == "code",

@@ -8,8 +8,10 @@ from pydantic import JsonValue
 
 from cli.text import counted, short
 from parley.protocol.execution_plans import ExecutionPlan, PlanPreviews, PlanStep
+from parley.protocol.screen import OfferSection
 from parley.protocol.tools import Change
-from parley.protocol.words import ACTION_STATES, REVIEW, WORK
+from parley.protocol.words import ACTION_STATES, ACTIONS, REVIEW, WORK
+from shared.domain.plan_text import draft_text
 from shared.domain.references import ITEM, Reference, references
 
 MAX_WIDTH = 100  # columns; longer lines are hard to read
@@ -135,6 +137,8 @@ def describe(plan: ExecutionPlan, columns: int) -> str:
         parts.append(f"It could not continue: {plan.problem}")
     if plan.reply:
         parts.append(textwrap.fill(plan.reply, columns))
+    if plan.offer:
+        parts.append(_offer(plan, plan.offer))
     if plan.question:
         parts.append(f'{plan.question}\nAnswer it: parley plan answer {task} "…"')
     if plan.status == "pending_approval":
@@ -146,6 +150,14 @@ def describe(plan: ExecutionPlan, columns: int) -> str:
         parts.append(textwrap.fill(first, columns))  # the rest repeats the outcomes of the steps
     parts += _next_commands(plan)
     return "\n\n".join(part for part in parts if part)
+
+
+def _offer(plan: ExecutionPlan, offer: OfferSection) -> str:
+    """What is offered in place of the plan, and how to decide."""
+    task = f"{plan.task_id} --version {offer.version}"
+    decisions = f"{ACTIONS['take_offer']}: parley plan take {task}\n{ACTIONS['keep_offer']}: parley plan keep {task}"
+    title = f"{REVIEW[f'offer_{offer.draft.type}']} {REVIEW['offer_holds']}"
+    return f"{title}\n\n{draft_text(offer.draft)}\n\n{decisions}"
 
 
 def _approval_commands(plan: ExecutionPlan) -> Iterator[str]:
@@ -165,7 +177,7 @@ def _next_commands(plan: ExecutionPlan) -> Iterator[str]:
         yield f"Continue: parley plan execute --retry {task}\n{skip}"
     if plan.status == "cancelled":
         yield plan.progress.text
-    if plan.status == "executing" and not plan.working and not plan.question:
+    if plan.status == "executing" and not (plan.working or plan.question or plan.offer):
         waits = any(step.status == "waiting" for step in plan.steps)
         asks = f"A change needs your approval: parley chat --session {plan.session_id}"
         yield f"It continues by itself. Its result: parley plan execute {task}" if waits else asks

@@ -219,6 +219,30 @@ def approve(  # noqa: PLR0913, PLR0917  one parameter per option
     print_result(send, url, as_json=as_json)
 
 
+OfferVersion = Annotated[int, typer.Option("--version", min=1, help="The version of the offer that you have read.")]
+
+
+@app.command()
+def take(task: Task, version: OfferVersion, as_json: Json = False, url: Url = "") -> None:
+    """Take the offer that stands beside a plan: it takes the plan's place, and waits for approval."""
+    print_result(lambda plans: _decide_offer(plans, task, version, taken=True), url, as_json=as_json)
+
+
+@app.command()
+def keep(task: Task, version: OfferVersion, as_json: Json = False, url: Url = "") -> None:
+    """Turn the offer down, so that the plan goes on."""
+    print_result(lambda plans: _decide_offer(plans, task, version, taken=False), url, as_json=as_json)
+
+
+async def _decide_offer(plans: "ExecutionPlans", task: str, version: int, *, taken: bool) -> "ExecutionPlan":
+    from cli.command import Declined
+
+    plan = await plans.get(task)
+    if plan.offer and plan.offer.version != version:
+        raise Declined(f"Another offer is open: look at it, and decide again: parley plan show {task}")
+    return await (plans.take_offer(plan) if taken else plans.keep_offer(plan, wait=600))
+
+
 @app.command()
 def answer(
     task: Task,

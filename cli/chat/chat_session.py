@@ -159,9 +159,9 @@ class ChatSession:
             self._front.show(line)
 
     async def _show_open_request(self) -> None:
-        """Show a new request once. A plan or code that a remark left unchanged is not shown again."""
+        """Show a new request once. What a message left unchanged is not shown again."""
         request = self.view.gateway_request
-        if request is None and self._shown_request and self._shown_request.kind not in ("plan", "code"):
+        if request is None and self._shown_request and self._shown_request.kind not in ("plan", "code", "offer"):
             self._shown_request = None
         if request is None or not self.ready:
             return

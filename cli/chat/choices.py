@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from cli.chat import forms
-from cli.chat.decisions import NOTHING_TO_DECIDE, approve, approve_all, refusal, reject, replan
+from cli.chat.decisions import NOTHING_TO_DECIDE, approve, approve_all, decide_offer, refusal, reject, replan
 from cli.chat.effects import AskFurther, ChatEffect, RunLocally, SendMessage, ShowText
 from cli.chat.state import ChatView, InputRequest
 from parley.protocol import client as c
@@ -37,6 +37,7 @@ _DECIDE = (
 _LEAVE = (Choice("skip", ACTIONS["skip"]), Choice("stop", ACTIONS["stop"]))
 
 
+_OFFER = (Choice("take", ACTIONS["take_offer"]), Choice("keep", ACTIONS["keep_offer"]))
 _CHANGE = Choice("edit", ACTIONS["edit_first"])
 _SYNONYMS = {
     "y": "yes",
@@ -53,7 +54,10 @@ _SYNONYMS = {
 _MESSAGE_TYPES = dict.fromkeys(("approve", "yes", "always", "all", "no", "reason"), "approval") | {
     "discard": "cancel",
     "start": "retry",
+    "take": "take_offer",
+    "keep": "keep_offer",
 }
+_OFFER_SYNONYMS = {"y": "take", "yes": "take", "n": "keep", "no": "keep"}
 
 
 def choices(view: ChatView) -> tuple[Choice, ...]:  # noqa: PLR0911  one case per request
@@ -70,6 +74,8 @@ def choices(view: ChatView) -> tuple[Choice, ...]:  # noqa: PLR0911  one case pe
             count = len(request.actions) if request else 0
             all_of_them = (Choice("all", ACTIONS["approve_all"].format(count=count)),) if count > 1 else ()
             return _allowed(view, (*_DECIDE, *all_of_them, *_LEAVE, *change), edit="edit_path")
+        case "offer":
+            return _allowed(view, _OFFER)
         case "question":  # a number selects a table, if the question is about tables
             return () if forms.table_options(request) else _options(request)
         case "stopped":
@@ -95,7 +101,7 @@ def _options(request: InputRequest | None) -> tuple[Choice, ...]:
     return tuple(Choice(option, OPTIONS.get(option, option)) for option in (request.options if request else ()))
 
 
-def hint(request: InputRequest | None) -> str:  # noqa: C901, PLR0911  one case per request
+def hint(request: InputRequest | None) -> str:  # noqa: C901, PLR0911, PLR0912  one case per request
     """What the user can type besides a number."""
     match request.kind if request else None:
         case "start" | "completed":
@@ -110,10 +116,14 @@ def hint(request: InputRequest | None) -> str:  # noqa: C901, PLR0911  one case 
             return HINTS["tables"]
         case "question" if request and _fields(request):
             return HINTS["form"]
+        case "question" if request and request.options:
+            return HINTS["several"] if request.takes_several else HINTS["options"]
         case "question":
-            return HINTS["options"] if request and request.options else HINTS["question"]
+            return HINTS["question"]
         case "actions":
             return HINTS["actions"]
+        case "offer":
+            return HINTS["offer"]
         case "rest" | "stopped" | "failed":
             return HINTS["rest"]
         case "escalated":
@@ -143,6 +153,8 @@ def interpret(line: str, view: ChatView) -> ChatEffect:  # noqa: PLR0911  one re
         return ShowText(TERMINAL["not_yet"])
     if request is None:
         return SendMessage(c.UserMessage(type="user_message", content=line), is_answer=False)
+    if request.takes_several and (labels := _several(line, choices(view))):
+        return effect_of_choice("; ".join(labels), view)
     if word := _matching_choice(line, choices(view)):
         return effect_of_choice(word, view)
     if line.isdigit() and choices(view):
@@ -154,13 +166,23 @@ def _matching_choice(line: str, offered: tuple[Choice, ...]) -> str | None:
     if line.isdigit() and 1 <= int(line) <= len(offered):
         return offered[int(line) - 1].word
     word = line.casefold()
-    words = {word, _SYNONYMS.get(word, word)}
+    words = {word, _SYNONYMS.get(word, word), _OFFER_SYNONYMS.get(word, word)}
     return next((choice.word for choice in offered if choice.word.casefold() in words), None)
+
+
+def _several(line: str, offered: tuple[Choice, ...]) -> list[str]:
+    """The labels that these numbers stand for, in the order of the options; none if the line has anything else."""
+    numbers = line.replace(",", " ").split()
+    labels = {str(number): choice.label for number, choice in enumerate(offered, 1)}
+    return [labels[number] for number in labels if number in numbers] if labels.keys() >= set(numbers) else []
 
 
 def choice_label(line: str, view: ChatView) -> str:
     """The label to show after a typed number; "" if the number is not a choice."""
     offered = choices(view)
+    if view.request and view.request.takes_several:
+        chosen = "; ".join(_several(line, offered))
+        return f" {chosen}" if chosen else ""
     return f" {offered[int(line) - 1].label}" if line.isdigit() and 1 <= int(line) <= len(offered) else ""
 
 
@@ -202,6 +224,8 @@ def effect_of_choice(word: str, view: ChatView) -> ChatEffect:  # noqa: C901, PL
             return reject(view)
         case "reason" if request:
             return AskFurther(replace(request, kind="reason", previous=request))
+        case "take" | "keep":
+            return decide_offer(view, taken=word == "take")
         case "feedback":
             return AskFurther(InputRequest("feedback", previous=request))
         case "edit":

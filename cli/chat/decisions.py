@@ -50,6 +50,16 @@ def approve_all(view: ChatView) -> ChatEffect:
     return NOTHING_TO_DECIDE
 
 
+def decide_offer(view: ChatView, *, taken: bool) -> ChatEffect:
+    """Take or turn down the offer on the screen."""
+    match view.request:
+        case InputRequest(kind="offer", version=version) if taken:
+            return SendMessage(c.TakeOffer(type="take_offer", version=version))
+        case InputRequest(kind="offer", version=version):
+            return SendMessage(c.KeepOffer(type="keep_offer", version=version))
+    return ShowText(TERMINAL["no_offer"])
+
+
 def reject(view: ChatView, reason: str = "") -> ChatEffect:
     """Reject what is in review. The gateway then asks for feedback."""
     match view.request:

@@ -12,6 +12,7 @@ from cli.chat.choices import choices, hint
 from cli.chat.forms import FormField, form_fields, table_options
 from cli.chat.panels import TitledPanel, python_source
 from cli.chat.path_editing import is_on_path
+from cli.chat.render_offer import render_offer
 from cli.chat.slash import COMMANDS
 from cli.chat.state import ChatView, InputRequest
 from cli.text import short, visible
@@ -54,7 +55,7 @@ Previews = Mapping[str, Preview | None]
 """What the waiting actions would change, by action id; None if the preview is not available."""
 
 
-def render_request(view: ChatView, previews: Previews) -> RenderableType | None:
+def render_request(view: ChatView, previews: Previews) -> RenderableType | None:  # noqa: PLR0911  one case a request
     """What the user has to see before deciding; None if the choices are enough.
 
     Shows only those waiting actions that are in `previews`.
@@ -72,15 +73,30 @@ def render_request(view: ChatView, previews: Previews) -> RenderableType | None:
         case "question" if request:
             asked = form_fields(request.question.form if request.question else None)
             words = Markdown(f"**?** {visible(request.message)}", hyperlinks=False)
-            return Group(words, render_flow.table_choices(table_options(request)), *map(_field, asked))
+            follow = Text(questions_follow(request), style="dim")
+            return Group(
+                words,
+                *([follow] if follow else []),
+                render_flow.table_choices(table_options(request)),
+                *map(_field, asked),
+            )
         case "actions" if request:
             new = [action for action in request.actions if action.action_id in previews]
             return (
                 Group(*(render_turn.action_card(action, previews[action.action_id]) for action in new)) if new else None
             )
+        case "offer" if request and request.offer:
+            return render_offer(request.offer, view)
         case "feedback" | "stopped" | "escalated" if request:
             return Text(visible(request.message), style="yellow")
     return None
+
+
+def questions_follow(request: InputRequest) -> str:
+    """How many questions follow this one; "" if none does."""
+    count = len(request.question.further) if request.question else 0
+    word = "one_question_follows" if count == 1 else "questions_follow"
+    return TERMINAL[word].format(count=count) if count else ""
 
 
 def _field(field: FormField) -> Text:
@@ -142,14 +158,26 @@ def render_live(view: ChatView, *, elapsed: float, url: str, rows: int, console:
 
 def render_progress(view: ChatView, elapsed: float) -> Text:
     frame = _FRAMES[int(elapsed * 10) % len(_FRAMES)]
-    phase = view.sections.phase if view.sections else ""
-    special = f"{view.sections.workflow}_{phase}" if view.sections else ""
-    doing = f"{visible(view.worker)} {PHASES.get(special) or PHASES.get(phase) or PHASES['working']}"
+    doing = " · ".join(_activities(view))
     wait = view.draft.remaining_wait if view.draft else 0
-    if view.draft:
+    if view.draft and (wait or not view.is_replying):
         doing = STATUS["model_waits"].format(seconds=wait) if wait else DRAFTS[view.draft.kind]
     elapsed_text = "" if wait else f" · {elapsed:.0f} s"
-    return Text.assemble((f"{frame} ", "cyan"), doing, (f"{elapsed_text} · {TERMINAL['working_keys']}", "dim"))
+    keys = TERMINAL["withdraw_keys" if view.stop_withdraws else "working_keys"]
+    return Text.assemble((f"{frame} ", "cyan"), doing, (f"{elapsed_text} · {keys}", "dim"))
+
+
+def _activities(view: ChatView) -> Iterable[str]:
+    """What the service at work does, and the one that replies beside it."""
+    sections = view.sections
+    if sections is None:
+        return
+    if sections.work:
+        doing = PHASES.get(f"{sections.workflow}_{sections.phase}") or PHASES.get(sections.phase) or PHASES["working"]
+        yield f"{visible(sections.work.service)} {doing}"
+    if sections.reply:
+        words = STATUS["replying_holds" if view.holds_changes else "replying"]
+        yield words.format(service=visible(sections.reply.service))
 
 
 def render_choices(view: ChatView, request: InputRequest) -> RenderableType:

@@ -36,7 +36,7 @@ def render_event(message: ScreenEvent, view: ChatView, *, mine: bool) -> Rendera
 
 def _render_added(entry: j.AnyEntry, message: ScreenEvent, view: ChatView, *, mine: bool) -> RenderableType | None:  # noqa: PLR0911  one case per kind
     match entry:
-        case j.SaidEntry(intent="guidance") if mine:
+        case j.SaidEntry(intent="guidance") if mine and not view.is_replying:
             return Text(REVIEW["unread"], style="dim")
         case j.SaidEntry() if mine:
             return None

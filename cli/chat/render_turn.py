@@ -39,13 +39,14 @@ def turn_summary(entry: j.TurnEntry, event: Turn, title: str) -> RenderableType:
         count = len(entry.recalled)
         recalled = JOURNAL["recalled_one"] if count == 1 else JOURNAL["recalled"].format(count=count)
         parts.append(_inset(Text(f"{recalled}: {notes}", style="dim")))
-    parts += [_inset(_call(action)) for action in event.actions if action.tool != RUN_CODE]
+    parts += [_inset(call_lines(action)) for action in event.actions if action.tool != RUN_CODE]
     if not event.actions:
         parts.append(_inset(Text(JOURNAL["answer_follows"], style="dim")))
     return Group(*parts)
 
 
-def _call(action: ActionSpec) -> RenderableType:
+def call_lines(action: ActionSpec) -> RenderableType:
+    """A planned call with its notes, and what was corrected in it."""
     notes: list[str] = [action.effect] if action.effect != "read" else []
     notes += [f"after {', '.join(action.depends_on)}"] if action.depends_on else []
     notes += [f"for “{short(action.sub_goal, 60)}”"] if action.sub_goal else []

@@ -7,7 +7,7 @@ from typing import NamedTuple, get_args
 
 from pydantic import ValidationError
 
-from cli.chat.decisions import approve, approve_all, approve_plan, reject, replan
+from cli.chat.decisions import approve, approve_all, approve_plan, decide_offer, reject, replan
 from cli.chat.effects import AskFurther, ChatEffect, RunLocally, SendMessage, ShowText
 from cli.chat.path_editing import reroute
 from cli.chat.state import ChatView, InputRequest
@@ -83,7 +83,10 @@ def _budget(_view: ChatView, argument: str) -> ChatEffect:
     return SendMessage(c.RaiseBudget.model_validate({"type": "raise_budget", what: int(amount)}), is_answer=False)
 
 
-def _take(_view: ChatView, argument: str) -> ChatEffect:
+def _take(view: ChatView, argument: str) -> ChatEffect:
+    """Take the offer; with a tool, act by hand."""
+    if not argument:
+        return decide_offer(view, taken=True)
     tool, _, arguments = argument.partition(" ")
     own_action = OwnAction(tool=tool, arguments=json.loads(arguments or "{}"))
     return SendMessage(c.TakeOver(type="take_over", sub_goal=f"{tool}, by hand", actions=(own_action,)))
@@ -141,7 +144,8 @@ COMMANDS: dict[str, SlashCommand] = {
     "fork": SlashCommand("[VERSION]", HELP["fork"], _fork),
     "workflow": SlashCommand("NAME", HELP["workflow"], _workflow),
     "remember": SlashCommand("TOOL always|writes|never|deny", HELP["remember"], _remember),
-    "take": SlashCommand('TOOL {"name": value, …}', HELP["take"], _take),
+    "take": SlashCommand('[TOOL {"name": value, …}]', HELP["take"], _take),
+    "keep": SlashCommand("", HELP["keep"], lambda view, _: decide_offer(view, taken=False)),
     "back": SlashCommand("TEXT", HELP["back"], lambda _v, a: SendMessage(c.HandBack(type="hand_back", content=a))),
     "tools": SlashCommand("[WORDS]", HELP["tools"], _local("tools")),
     "memories": SlashCommand("[WORDS]", HELP["memories"], _local("memories")),

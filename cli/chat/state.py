@@ -5,9 +5,10 @@ from typing import Literal
 
 from parley.client.screen import LiveDraft, Screen
 from parley.events import SessionEvent
-from parley.protocol.screen import ActionSection, QuestionSection, ScreenView
+from parley.protocol.screen import ActionSection, OfferSection, QuestionSection, ScreenView
 from parley.protocol.server import Greeting
 from parley.protocol.views import CodeView, PlanView
+from shared.domain.session import SERVICE_OF
 
 RequestKind = Literal[
     "start",
@@ -16,6 +17,7 @@ RequestKind = Literal[
     "feedback",
     "question",
     "actions",
+    "offer",
     "rest",
     "stopped",
     "failed",
@@ -35,7 +37,13 @@ class InputRequest:
     options: tuple[str, ...] = ()
     actions: tuple[ActionSection, ...] = ()
     question: QuestionSection | None = None
+    offer: OfferSection | None = None
     previous: "InputRequest | None" = None
+
+    @property
+    def takes_several(self) -> bool:
+        """Whether more than one of the options may be chosen."""
+        return self.question is not None and self.question.several
 
 
 @dataclass(frozen=True)
@@ -81,7 +89,24 @@ class ChatView:
     @property
     def worker(self) -> str:
         """The service at work; "" if there is none."""
-        return self.sections.work.service if self.sections and self.sections.work else ""
+        work = (self.sections.work or self.sections.reply) if self.sections else None
+        return work.service if work else ""
+
+    @property
+    def is_replying(self) -> bool:
+        """Whether a service answers a message, beside whatever else goes on."""
+        return self.sections is not None and self.sections.reply is not None
+
+    @property
+    def holds_changes(self) -> bool:
+        """Whether changes wait for the reply."""
+        waiting = self.sections and (self.sections.approval_request or self.sections.phase in ("executing", "waiting"))
+        return self.is_replying and bool(waiting)
+
+    @property
+    def stop_withdraws(self) -> bool:
+        """Whether a stop only withdraws the message that is being answered."""
+        return self.is_replying and self.sections is not None and self.sections.phase not in SERVICE_OF
 
     @property
     def plan(self) -> PlanView | None:

@@ -8,6 +8,7 @@ from parley.client.connection import Received
 from parley.client.screen import Screen
 from parley.protocol.screen import ScreenDelta, ScreenEvent, ScreenSnapshot, ScreenView
 from parley.protocol.server import Greeting
+from parley.protocol.words import REVIEW
 
 
 def fold(view: ChatView, message: Received, screen: Screen) -> ChatView:
@@ -40,8 +41,15 @@ def _with_sections(view: ChatView, screen: Screen) -> ChatView:
     )
 
 
-def request_in(sections: ScreenView) -> InputRequest | None:  # noqa: PLR0911  one case per section
-    """The request in the sections; None while a service is at work, also on a remark about the request."""
+def request_in(sections: ScreenView) -> InputRequest | None:  # noqa: C901, PLR0911  one case per section
+    """The request in the sections; None while a service is at work, also on a message about the request.
+
+    An offer comes first: it can be decided on while reads go on.
+    """
+    if sections.reply:
+        return None
+    if offer := sections.offer:
+        return InputRequest("offer", REVIEW[f"offer_{offer.draft.type}"], version=offer.version, offer=offer)
     if sections.work:
         return None
     if sections.failure:

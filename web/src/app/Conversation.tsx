@@ -4,7 +4,7 @@ import { useEffect, useRef } from "react";
 import { SIGNS } from "../generated/words";
 import { Journal } from "../journal/Journal";
 import { Review } from "../review/Review";
-import { activeDraft, activeService, isReplying } from "../state/state";
+import { activeDraft, activeService } from "../state/state";
 import { useAutoScroll } from "../ui/hooks";
 import { DownIcon } from "../ui/icons";
 import { DraftView } from "./DraftView";
@@ -19,7 +19,7 @@ export function Conversation() {
   const review = useRef<HTMLDivElement>(null);
   const subject = subjectOf(state);
   const draft = activeDraft(state);
-  const { isScrolledUp, scrollToBottom } = useAutoScroll({ scroller, content, review }, subject, pending.length);
+  const { isScrolledUp, scrollToBottom } = useAutoScroll({ scroller, content, review }, { subject, sentCount: pending.length, reply: newestReply(state.journal) });
 
   // The control that had focus may be gone: keep the keyboard position here instead of at the top of the page.
   useEffect(() => {
@@ -36,7 +36,7 @@ export function Conversation() {
         ) : (
           <>
             <Journal />
-            {draft && (draft.text || draft.hasGap) && <DraftView key={draft.work} draft={draft} workflow={state.snapshot?.workflow ?? ""} isReply={isReplying(state.snapshot)} />}
+            {draft && (draft.text || draft.hasGap) && <DraftView key={draft.work} draft={draft} workflow={state.snapshot?.workflow ?? ""} isReply={draft.work === state.snapshot?.reply?.version} />}
             <div ref={review}>
               <Review />
             </div>
@@ -52,7 +52,11 @@ export function Conversation() {
   );
 }
 
+function newestReply(journal: ReturnType<typeof useSession>["state"]["journal"]): string {
+  return [...journal.values()].findLast((entry) => entry.kind === "reply")?.key ?? "";
+}
+
 function subjectOf({ snapshot }: ReturnType<typeof useSession>["state"]): string {
-  if (!snapshot || activeService(snapshot)) return "";
-  return `${snapshot.phase} ${snapshot.plan?.version} ${snapshot.code?.version} ${snapshot.question?.question_id}`;
+  if (!snapshot || (activeService(snapshot) && !snapshot.offer)) return "";
+  return `${snapshot.offer?.version} ${snapshot.phase} ${snapshot.plan?.version} ${snapshot.code?.version} ${snapshot.question?.question_id}`;
 }

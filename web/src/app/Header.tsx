@@ -41,7 +41,7 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
         </h1>
       )}
       {snapshot && (
-        <Badge tone={snapshot.paused ? "wait" : toneOf(snapshot.phase, snapshot.reason, unfinished)} className="header-state" data-testid="state" data-state={snapshot.state} title={stateLabel({ ...snapshot, unfinished })}>
+        <Badge tone={snapshot.paused ? "wait" : toneOf(snapshot.state, snapshot.phase, snapshot.reason, unfinished)} className="header-state" data-testid="state" data-state={snapshot.state} title={stateLabel({ ...snapshot, unfinished })}>
           {stateLabel({ ...snapshot, unfinished })}
         </Badge>
       )}

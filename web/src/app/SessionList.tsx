@@ -112,7 +112,7 @@ function SessionItem({ session, current, onSelect }: { session: SessionSummary; 
     >
       <span className="sessions-title">{session.title || PAGE.untitled}</span>
       <span className="sessions-meta">
-        <span className="sessions-state" data-tone={session.paused ? "wait" : toneOf(session.phase, session.rest_reason, session.unfinished)}>
+        <span className="sessions-state" data-tone={session.paused ? "wait" : toneOf(session.state, session.phase, session.rest_reason, session.unfinished)}>
           {stateLabel({ ...session, reason: session.rest_reason })}
         </span>
         <time dateTime={session.updated_at}>{formatAge(session.updated_at, Date.now())}</time>

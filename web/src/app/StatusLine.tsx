@@ -1,11 +1,11 @@
 import { Button, Loader, Tooltip, VisuallyHidden } from "@mantine/core";
 import { useState } from "react";
-import { ACTIONS, COMPOSER, fill, PHASES, SIGNS, STATUS, wordFor } from "../generated/words";
-import { activeDraft, activeService, isReplying, type Snapshot } from "../state/state";
-import { formatDateTime } from "../ui/format";
+import { ACTIONS, COMPOSER, fill, SIGNS, STATUS } from "../generated/words";
+import { activeDraft, activeService, withdrawsMessage } from "../state/state";
 import { useElapsed, useStopKeys } from "../ui/hooks";
 import { PauseIcon, PlayIcon, StopIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
+import { activityOf, idleStatus } from "./activity";
 import { useCan, useCommand, useSession } from "./sessionContext";
 
 export function StatusLine() {
@@ -14,13 +14,14 @@ export function StatusLine() {
   const stopCommand = useCommand();
   const pauseCommand = useCommand();
   const service = activeService(state.snapshot);
-  const elapsed = useElapsed(service ? workStartedAt(state) : null);
+  const reply = state.snapshot?.reply ?? null;
+  const elapsed = useElapsed(reply ? (state.events[reply.version - 1]?.at ?? null) : service ? workStartedAt(state) : null);
   const stop = () => stopCommand.send({ type: "stop" });
   const canStop = can("stop");
-  useStopKeys(canStop, service !== null, stop);
-  const phase = state.snapshot?.phase ?? "";
-  const phaseLabel = isReplying(state.snapshot) ? PHASES.replying : wordFor(PHASES, `${state.snapshot?.workflow}_${phase}`) ?? wordFor(PHASES, phase) ?? PHASES.working;
-  const activity = service ? `${service} ${phaseLabel}` : "";
+  const isAtWork = service !== null || reply !== null;
+  useStopKeys(canStop, isAtWork, stop);
+  const activity = state.snapshot ? activityOf(state.snapshot) : "";
+  const isWithdrawal = withdrawsMessage(state.snapshot);
   const wait = activeDraft(state)?.wait;
   const idle = state.snapshot ? idleStatus(state.snapshot, can("retry")) : state.sessionId === null ? COMPOSER.keys : "";
   return (
@@ -34,7 +35,7 @@ export function StatusLine() {
             </>
           ) : (
             <>
-              {service && <Loader size={12} mr={6} aria-hidden="true" />}
+              {isAtWork && <Loader size={12} mr={6} aria-hidden="true" />}
               {wait ? (
                 <ModelWait key={wait} seconds={wait}>
                   {activity}
@@ -64,17 +65,17 @@ export function StatusLine() {
         </Button>
       )}
       {canStop && (
-        <Tooltip label={service ? SIGNS.stop_keys_working : SIGNS.stop_keys}>
+        <Tooltip label={isAtWork ? SIGNS.stop_keys_working : SIGNS.stop_keys}>
           <Button
             size="compact-sm"
-            variant={service ? "filled" : "default"}
-            color={service ? "red" : undefined}
+            variant={isAtWork && !isWithdrawal ? "filled" : "default"}
+            color={isAtWork && !isWithdrawal ? "red" : undefined}
             leftSection={<StopIcon size={14} />}
             loading={stopCommand.busy}
             onClick={stop}
             data-testid="stop"
           >
-            {ACTIONS.stop}
+            {isWithdrawal ? ACTIONS.withdraw : ACTIONS.stop}
           </Button>
         </Tooltip>
       )}
@@ -99,18 +100,4 @@ function ModelWait({ seconds, children }: { seconds: number; children: string })
 function workStartedAt({ events }: ReturnType<typeof useSession>["state"]): string | null {
   const newest = events.findLast((event) => event.type !== "usage.recorded" && !(event.type === "message.received" && event.intent === "guidance"));
   return newest?.at ?? null;
-}
-
-function idleStatus({ phase, reason, paused, steps }: Snapshot, isUnfinished: boolean): string {
-  if (paused) return STATUS.paused;
-  if (phase.startsWith("awaiting")) return STATUS.your_turn;
-  if (phase === "escalated") return STATUS.escalated;
-  if (phase === "waiting") {
-    const [first] = Object.values(steps).flatMap((step) => (step?.poll ? [] : (step?.until ?? []))).toSorted();
-    return first ? fill(STATUS.waiting_until, { until: formatDateTime(first) }) : STATUS.waiting;
-  }
-  if (phase === "failed") return STATUS.failed;
-  if (reason === "approved") return STATUS.approved;
-  if (reason === "answered" && isUnfinished) return STATUS.unfinished;
-  return reason === "stopped" ? STATUS.stopped : reason === "completed" ? STATUS.done : STATUS.ready;
 }

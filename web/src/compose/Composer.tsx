@@ -141,9 +141,10 @@ function commandOf(content: string, { snapshot }: SessionState, extra: RequestEx
 function placeholderOf({ sessionId, snapshot, missing }: SessionState): string {
   if (sessionId === null) return COMPOSER.request;
   if (!snapshot) return missing ? "" : COMPOSER.loading;
-  if (snapshot.question) return COMPOSER.answer;
+  if (snapshot.question) return snapshot.question.further.length > 0 ? COMPOSER.answer_first : COMPOSER.answer;
   if (isReplying(snapshot)) return COMPOSER.replying;
-  if (isWorking(snapshot)) return COMPOSER.working;
+  if (snapshot.offer) return COMPOSER.offer;
+  if (isWorking(snapshot)) return snapshot.turn && snapshot.plan?.kind === "execution" ? COMPOSER.review : COMPOSER.working;
   if (snapshot.phase.startsWith("awaiting")) return snapshot.feedback_request ? COMPOSER.feedback : snapshot.approval_request ? COMPOSER.approval : COMPOSER.review;
   if (snapshot.phase === "escalated") return COMPOSER.escalated;
   return COMPOSER.next;

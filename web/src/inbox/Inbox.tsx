@@ -24,7 +24,7 @@ export function Inbox() {
   const [isLoaded, setIsLoaded] = useState(false);
   if (isOpen && !isLoaded) setIsLoaded(true);
   const { snapshot } = state;
-  const waiting = useInbox(`${snapshot?.session_id} ${snapshot?.state}`, isOpen);
+  const waiting = useInbox(`${snapshot?.session_id} ${snapshot?.state} ${snapshot?.reply?.version}`, isOpen);
   useEffect(() => {
     document.title = tabTitle(waiting.total, snapshot?.title ?? "");
   }, [waiting.total, snapshot?.title]);

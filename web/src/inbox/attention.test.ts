@@ -6,6 +6,7 @@ it("describes what each kind of waiting session needs from the user", () => {
   expect(attentionOf({ phase: "awaiting_approval", state: "action_approval", unfinished: false })).toEqual({ words: ASKS.action_approval, tone: "wait" });
   expect(attentionOf({ phase: "awaiting_input", state: "question", unfinished: false }).words).toBe(ASKS.question);
   expect(attentionOf({ phase: "awaiting_input", state: "unknown_state", unfinished: false }).words).toBe(ASKS.question);
+  expect(attentionOf({ phase: "executing", state: "offer", unfinished: false })).toEqual({ words: ASKS.offer, tone: "wait" });
   expect(attentionOf({ phase: "escalated", state: "escalated", unfinished: false })).toEqual({ words: ASKS.escalated, tone: "bad" });
   expect(attentionOf({ phase: "failed", state: "failed", unfinished: false }).words).toBe(ASKS.failed);
   expect(attentionOf({ phase: "awaiting_approval", state: "action_approval", unfinished: true }).words).toBe(ASKS.action_approval);

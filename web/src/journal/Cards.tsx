@@ -4,6 +4,7 @@ import { useSession } from "../app/sessionContext";
 import { JudgeButtons } from "../flow/JudgeButtons";
 import { fill, JOURNAL, REVIEW } from "../generated/words";
 import { checkMark, checkWord } from "../review/Checks";
+import { questionsOf } from "../review/questionSet";
 import { Badge } from "../ui/Badge";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { formatTime } from "../ui/format";
@@ -68,7 +69,8 @@ export function CodeCard({ entry, by }: { entry: EntryOfKind<"code">; by: string
 
 export function QuestionCard({ entry, by }: { entry: EntryOfKind<"question">; by: string }) {
   const { state } = useSession();
-  const isOpen = entry.answer === null && state.snapshot?.question?.question_id === entry.question_id;
+  const question = state.snapshot?.question;
+  const isOpen = entry.answer === null && question && questionsOf(question).some(({ question_id }) => question_id === entry.question_id);
   if (isOpen) return null; // shown in full below
   // If a user chose to continue, the event's author is that user, but it is Parley that asks the question.
   return (

@@ -50,7 +50,7 @@ function EntryContent({ entry }: { entry: Entry }) {
       );
     case "reply":
       return (
-        <article className="message" data-testid="reply" aria-label={`${by}, ${formatTime(entry.at)}`}>
+        <article className="message message-reply" data-testid="reply" aria-label={`${by}, ${formatTime(entry.at)}`}>
           <Markdown text={entry.text} />
         </article>
       );

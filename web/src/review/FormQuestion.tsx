@@ -1,6 +1,6 @@
 // A question with several fields: the form that its JSON Schema describes. The answer is sent as JSON.
 import { Button } from "@mantine/core";
-import { useEffect, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import { useCommand } from "../app/sessionContext";
 import { useFormDraft } from "../app/useDraft";
 import { PAGE, REVIEW } from "../generated/words";
@@ -9,6 +9,7 @@ import { ArgumentInput } from "../takeover/ArgumentInput";
 import { emptyValue, fieldsOf, missingFields, parseFields } from "../takeover/fields";
 import { Markdown } from "../ui/Markdown";
 import { Problem } from "../ui/Problem";
+import { useFirstFieldFocus } from "./useFirstFieldFocus";
 
 export default function FormQuestion({ question, form }: { question: QuestionSection; form: Record<string, unknown> }) {
   const command = useCommand();
@@ -18,12 +19,7 @@ export default function FormQuestion({ question, form }: { question: QuestionSec
   const [showErrors, setShowErrors] = useState(false);
   const { arguments: values, problems } = parseFields(fields, fieldValues);
   for (const name of missingFields(fields, fieldValues)) problems[name] = REVIEW.field_needed;
-  useEffect(() => {
-    // On a phone this would open the keyboard. Also, do not interrupt a user who is typing.
-    const focused = document.activeElement;
-    const mayTakeFocus = focused?.matches("body, main") || (focused instanceof HTMLTextAreaElement && !!focused.closest("#composer") && focused.value === "");
-    if (mayTakeFocus && window.matchMedia("(pointer: fine)").matches) formElement.current?.querySelector<HTMLElement>("input, textarea, select")?.focus();
-  }, []);
+  useFirstFieldFocus(formElement);
   const send = () => {
     setShowErrors(true);
     if (Object.keys(problems).length === 0) command.send({ type: "answer", content: JSON.stringify(values), question_id: question.question_id });

@@ -7,10 +7,12 @@ import { PAGE, REVIEW } from "../generated/words";
 import { Markdown } from "../ui/Markdown";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { Problem } from "../ui/Problem";
+import { needsForm } from "./questionSet";
 
 // Questions that can be answered only with one of their options.
 const OPTIONS_ONLY: ReadonlySet<string> = new Set(["budget", "uncertain"]);
 const RaiseBudget = lazy(() => import("./RaiseBudget"));
+const QuestionSet = lazy(() => import("./QuestionSet"));
 const FormQuestion = lazy(() => import("./FormQuestion"));
 const TablesQuestion = lazy(() => import("../flow/TablesQuestion"));
 
@@ -30,6 +32,12 @@ export function QuestionPanel() {
     return (
       <LazyBoundary>
         <FormQuestion key={question.question_id} question={question} form={question.form} />
+      </LazyBoundary>
+    );
+  if (needsForm(question))
+    return (
+      <LazyBoundary>
+        <QuestionSet key={question.question_id} question={question} />
       </LazyBoundary>
     );
   return (

@@ -14,6 +14,7 @@ const ActionsPanel = lazy(() => import("./ApprovalPanel"));
 const TakeOver = lazy(() => import("../takeover/TakeOver"));
 const PlanPanel = lazy(() => import("./PlanPanel"));
 const CodePanel = lazy(() => import("./CodePanel"));
+const OfferPanel = lazy(() => import("./OfferPanel"));
 const PathReview = lazy(() => import("../flow/PathReview"));
 
 type Subject = "plan" | "code";
@@ -28,9 +29,14 @@ export function Review() {
   return (
     <div className="review" data-busy={isBusy || undefined}>
       {snapshot.unread.length > 0 && isBusy && (
-        <Alert variant="light" title={isExecutionPlan && snapshot.turn ? REVIEW.unread_plan : REVIEW.unread}>
+        <Alert variant="light" title={REVIEW.unread}>
           {snapshot.unread.join(" · ")}
         </Alert>
+      )}
+      {snapshot.offer && (
+        <LazyBoundary>
+          <OfferPanel key={snapshot.offer.version} offer={snapshot.offer} snapshot={snapshot} />
+        </LazyBoundary>
       )}
       <FailurePanel />
       {snapshot.approval_request && (

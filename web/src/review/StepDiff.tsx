@@ -41,7 +41,7 @@ export function StepDiff({ before, after, sections, versions }: Props) {
           <span className={change.what === "removed" ? "step-diff-text step-removed" : "step-diff-text"}>
             {change.step.text} <code>{change.step.tool}</code>
           </span>
-          {!(change.what === "same" && hasStarted(sections[change.step.id ?? ""])) && <Badge tone={TONES[change.what]}>{WORDS[change.what]}</Badge>}
+          {!(change.what === "same" && hasStarted(sections[change.step.id ?? ""])) && <ChangeBadge what={change.what} />}
           <StepStatus section={sections[change.step.id ?? ""]} />
           <ChangedParts parts={change.parts} />
         </li>
@@ -54,7 +54,7 @@ function TextChange({ name, before, after }: { name: string; before: string; aft
   return (
     <li>
       <span className="step-diff-text">{name}</span>
-      <Badge tone={TONES.changed}>{WORDS.changed}</Badge>
+      <ChangeBadge what="changed" />
       <ChangedParts parts={[{ name: "", before, after }]} />
     </li>
   );
@@ -65,12 +65,16 @@ function hasStarted(section: StepSection | undefined): section is StepSection {
   return section !== undefined && section.status !== "planned";
 }
 
-function StepStatus({ section }: { section: StepSection | undefined }) {
+export function StepStatus({ section }: { section: StepSection | undefined }) {
   if (!hasStarted(section)) return null;
   return <Badge tone={section.tone}>{section.word}</Badge>;
 }
 
-function ChangedParts({ parts }: Pick<StepChange, "parts">) {
+export function ChangeBadge({ what }: Pick<StepChange, "what">) {
+  return <Badge tone={TONES[what]}>{WORDS[what]}</Badge>;
+}
+
+export function ChangedParts({ parts }: Pick<StepChange, "parts">) {
   return parts.map(({ name, before, after }) => (
     <span key={name} className="step-part">
       {name && <span className="dimmed">{name} </span>}

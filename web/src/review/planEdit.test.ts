@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { addStep, differs, freshId, moveStep, parseArgument, rebase, removeStep, restoreVersion, setArgument, setStep, setText, splitReferences, startPlanEdit, stepNeeds, stepNumbers, stepsOf, isPlanEdit } from "./planEdit";
+import { addStep, differs, freshId, moveStep, parseArgument, rebase, removeStep, restoreVersion, sameStep, setArgument, setStep, setText, splitReferences, startPlanEdit, stepNeeds, stepNumbers, stepsOf, isPlanEdit } from "./planEdit";
 
 const step = (text: string) => ({ text, tool: null, arguments: null });
 const plan = { version: 3, goal: "g", notes: "", steps: [step("one"), step("two"), step("three")] };
@@ -149,4 +149,10 @@ it.each([
   ["an edit without its base version", { ...STORED, was: { goal: "g", notes: "", steps: [] } }],
 ])("does not restore %s as an edit", (_, value) => {
   expect([isPlanEdit(value), isPlanEdit(STORED)]).toEqual([false, true]);
+});
+
+it("takes a step that has got its id from the gateway for the one that the user wrote", () => {
+  const written = { text: "Write a help text", tool: null, arguments: null };
+  expect(sameStep(written, { ...written, id: "s4" })).toBe(true);
+  expect(sameStep({ ...written, id: "s3" }, { ...written, id: "s4" })).toBe(false);
 });

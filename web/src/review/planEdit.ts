@@ -71,10 +71,10 @@ export function differs(edit: PlanEdit, plan: PlanContent): boolean {
   return edit.goal !== plan.goal || edit.notes !== plan.notes || !steps;
 }
 
-/** Compares what the user can edit; the effect, for example, comes from the gateway. */
+/** Compares what the user can edit; the effect, for example, comes from the gateway, and so does a new step's id. */
 export function sameStep(step: StepOutput, other: StepOutput | undefined): boolean {
-  const content = ({ id, text, tool, arguments: args, after, for_each: list }: StepOutput) => JSON.stringify([id ?? null, text, tool, args, after ?? [], list ?? null]);
-  return other !== undefined && content(step) === content(other);
+  const content = ({ text, tool, arguments: args, after, for_each: list }: StepOutput) => JSON.stringify([text, tool, args, after ?? [], list ?? null]);
+  return other !== undefined && (!step.id || !other.id || step.id === other.id) && content(step) === content(other);
 }
 
 export function setText(edit: PlanEdit, key: number, text: string): PlanEdit {

@@ -135,6 +135,28 @@ describe("drafts", () => {
     const draft = { ...delta(0, "ab"), type: "delta" as const } as ServerMessageOf<"delta">;
     expect(stateAfter(delta(0, "ab"), delta(2, "cd"), snapshot(1, {}, { draft })).draft?.text).toBe("abcd");
   });
+
+  describe("of a reply beside other work", () => {
+    const reply = { service: "planner", version: 9 };
+    const ofReply = (text: string): ServerMessage => ({ ...delta(0, text, "9-d1"), work: 9 }) as ServerMessage;
+    const beside = [paused(1), snapshot(1, { phase: "executing", work: { service: "executor", version: 1 }, reply })];
+
+    it("is shown, and not what is written beside it", () => {
+      const state = stateAfter(...beside, delta(0, "a node"), ofReply("Because"), delta(6, " goes on"));
+      expect(activeDraft(state)?.text).toBe("Because");
+    });
+
+    it("goes on when an event ends a draft of the work", () => {
+      const state = stateAfter(...beside, ofReply("Because"), eventWith(2, { ends_draft: true }));
+      expect(activeDraft(state)?.text).toBe("Because");
+    });
+
+    it("ends with the reply, which leaves the work's draft", () => {
+      const replied = eventWith(2, { ends_draft: true, changed: { reply: null } });
+      expect(stateAfter(...beside, ofReply("Because"), replied).draft).toBeNull();
+      expect(activeDraft(stateAfter(...beside, delta(0, "a node"), replied))?.text).toBe("a node");
+    });
+  });
 });
 
 describe("errors", () => {

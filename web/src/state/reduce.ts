@@ -71,17 +71,25 @@ function withEvent(state: SessionState, message: ServerMessageOf<"event">): Sess
   const { event } = message;
   const newestVersion = Math.max(state.newestVersion, event.version);
   if (event.version !== state.appliedVersion + 1) return newestVersion === state.newestVersion ? state : { ...state, newestVersion };
-  const ends = message.ends_draft && state.draft !== null;
+  const snapshot = withChanges(state.snapshot, message);
+  const ends = message.ends_draft && state.draft !== null && !isBeside(state.draft, state.snapshot, snapshot);
   return {
     ...state,
     events: [...state.events, event],
     appliedVersion: event.version,
     newestVersion,
     journal: withEntries(state.journal, message.entries),
-    snapshot: withChanges(state.snapshot, message),
+    snapshot,
     draft: ends ? null : state.draft,
     endedDraft: ends ? (state.draft?.id ?? null) : state.endedDraft,
   };
+}
+
+/** Whether the draft goes on although an event ended one: a reply and other work are written side by side. */
+function isBeside(draft: Draft, before: Snapshot | null, after: Snapshot | null): boolean {
+  if (draft.work === after?.reply?.version) return true;
+  const endedReply = !!before?.reply && !after?.reply;
+  return endedReply && draft.work === after?.work?.version;
 }
 
 function withEntries(journal: SessionState["journal"], entries: readonly EntryOrUpdate[]): SessionState["journal"] {
@@ -104,6 +112,8 @@ function withChanges(snapshot: Snapshot | null, { session_id, event, changed, ca
 
 function withDelta(state: SessionState, delta: ServerMessageOf<"delta">): SessionState {
   if (delta.draft_id === state.endedDraft) return state;
+  const reply = state.snapshot?.reply;
+  if (reply && state.draft?.work === reply.version && delta.work !== reply.version) return state; // the reply is shown, and not what is written beside it
   const previous = state.draft?.id === delta.draft_id ? state.draft.text : "";
   const hasGap = delta.offset > codePointLength(previous);
   const text = codePointPrefix(previous, delta.offset) + delta.text;

@@ -77,7 +77,7 @@ export function isWorking(snapshot: Snapshot): boolean {
 
 /** Whether the user must decide, answer or take over. */
 export function needsUser(snapshot: Snapshot): boolean {
-  return snapshot.phase.startsWith("awaiting") || snapshot.phase === "escalated" || snapshot.phase === "failed";
+  return snapshot.offer !== null || snapshot.phase.startsWith("awaiting") || snapshot.phase === "escalated" || snapshot.phase === "failed";
 }
 
 /** The service that is working now, or null. */
@@ -87,12 +87,27 @@ export function activeService(snapshot: Snapshot | null): string | null {
 
 /** The draft that is being written now, or null. */
 export function activeDraft({ draft, snapshot }: Pick<SessionState, "draft" | "snapshot">): Draft | null {
-  return draft && activeService(snapshot) && draft.work === snapshot?.work?.version ? draft : null;
+  if (!draft || !snapshot) return null;
+  const isCurrent = draft.work === snapshot.reply?.version || (activeService(snapshot) !== null && draft.work === snapshot.work?.version);
+  return isCurrent ? draft : null;
 }
 
-/** Whether a service is working on the user's remark about the current review. */
+/** Whether a service answers the user's message, beside whatever else goes on. */
 export function isReplying(snapshot: Snapshot | null): boolean {
-  return !!activeService(snapshot) && !!(snapshot?.review || snapshot?.approval_request);
+  return !!snapshot?.reply;
+}
+
+// The phases of services. A stop in another phase only withdraws the message that is being answered.
+const SERVICE_PHASES: ReadonlySet<string> = new Set(["planning", "coding", "executing", "verifying", "answering"]);
+
+/** Whether a stop only withdraws the user's message, because nothing else goes on. */
+export function withdrawsMessage(snapshot: Snapshot | null): boolean {
+  return !!snapshot?.reply && !SERVICE_PHASES.has(snapshot.phase);
+}
+
+/** Whether changes wait for the reply, or for the decision about an offer: only where one could begin. */
+export function holdsChanges(snapshot: Snapshot): boolean {
+  return (snapshot.reply !== null || snapshot.offer !== null) && (snapshot.approval_request !== null || snapshot.phase === "executing" || snapshot.phase === "waiting");
 }
 
 /** Whether the state is older than the log, because messages were lost or have not arrived yet. */

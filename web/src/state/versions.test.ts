@@ -21,3 +21,8 @@ it("attaches checks and tests to the code version that they are for", () => {
   const verified = { type: "code.verified", version: 4, at, actor: "verifier", code_version: 3, checks: [{ name: "tests", ok: true, detail: "" }], tests: "t" } as unknown as SessionEvent;
   expect(codeVersions([code, verified], null)).toMatchObject([{ version: 3, number: 1, tests: "t", checks: [{ name: "tests" }] }]);
 });
+
+it("names the service as the author of an offer that a user took", () => {
+  const taken = { ...planDrafted(5, 2), actor: "user:ada", offer: 4 } as unknown as SessionEvent;
+  expect(planVersions([planDrafted(2, 1), taken], null).map(({ by }) => by)).toEqual(["planner", "planner"]);
+});

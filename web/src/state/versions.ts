@@ -56,8 +56,16 @@ export function codeVersions(events: readonly SessionEvent[], snapshot: Snapshot
   return withCurrent(versions, code ? { ...code, at: null, checks: code.checks.length ? code.checks : null } : null);
 }
 
-function versionFields(event: { version: number; number?: number; actor: string; at: string }) {
-  return { version: event.version, number: event.number ?? 0, by: event.actor, at: event.at };
+type Written = EventOf<"plan.drafted" | "plan.edited" | "code.drafted" | "code.edited">;
+
+function versionFields(event: Written) {
+  return { version: event.version, number: event.number ?? 0, by: authorOf(event), at: event.at };
+}
+
+/** Who wrote it; an offer that a user took is its service's. */
+function authorOf(event: Written): string {
+  const isOffer = (event.type === "plan.drafted" || event.type === "code.drafted") && typeof event.offer === "number";
+  return isOffer ? (event.type === "plan.drafted" ? "planner" : "generator") : event.actor;
 }
 
 /**

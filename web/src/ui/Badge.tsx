@@ -16,8 +16,10 @@ export function Badge({ tone, children, className = "", ...rest }: Props) {
   );
 }
 
-/** The tone of a session's phase. `unfinished`: its plan waits for the user to resume it. */
-export function toneOf(phase: string, reason = "", unfinished = false): Tone {
+/** The tone of a session's state and phase. `unfinished`: its plan waits for the user to resume it. */
+export function toneOf(state: string, phase: string, reason = "", unfinished = false): Tone {
+  if (state === "offer") return "wait";
+  if (state === "replying") return "work";
   if (phase === "resting" && reason === "answered" && unfinished) return "wait";
   if (phase === "failed") return "bad";
   if (phase.startsWith("awaiting") || phase === "escalated") return "wait";

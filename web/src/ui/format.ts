@@ -33,10 +33,9 @@ export function formatAge(iso: string, now: number): string {
 /**
  * The state of a session, with the same words in the header and in lists. `unfinished`: its plan waits for the user.
  */
-export function stateLabel({ state, phase, paused, reason, unfinished }: { state: string; phase: string; paused: boolean; reason: string; unfinished: boolean }): string {
+export function stateLabel({ state, paused, reason, unfinished }: { state: string; paused: boolean; reason: string; unfinished: boolean }): string {
   if (paused) return STATES.paused;
-  if (phase === "resting" && reason === "answered" && unfinished) return STATES.unfinished;
-  if (phase === "resting" && reason === "answered") return STATES.answered;
+  if (state === "completed" && reason === "answered") return unfinished ? STATES.unfinished : STATES.answered;
   return wordFor(STATES, state) ?? state.replaceAll("_", " ");
 }
 

@@ -24,21 +24,28 @@ interface ScrollRefs {
   review: RefObject<HTMLElement | null>;
 }
 
-/**
- * Keeps a growing conversation scrolled to the bottom while the user is there. A new `subject` to review is scrolled to
- * its top if it is taller than the screen. Sending (`sentCount` goes up) scrolls to the bottom.
- */
-export function useAutoScroll({ scroller, content, review }: ScrollRefs, subject: string, sentCount: number) {
+interface ScrollCauses {
+  /** What is to be reviewed. A new one is scrolled to its top if it is taller than the screen. */
+  subject: string;
+  /** How many messages are being sent. Sending scrolls to the bottom. */
+  sentCount: number;
+  /** The newest reply. One to what was just sent is scrolled to, if what follows it is taller than the screen. */
+  reply: string;
+}
+
+/** Keeps a growing conversation scrolled to the bottom while the user is there. */
+export function useAutoScroll({ scroller, content, review }: ScrollRefs, { subject, sentCount, reply }: ScrollCauses) {
   const isFollowing = useRef(true);
   const touchedAt = useRef(-USER_ACTION_MS);
   const subjectShownAt = useRef(-NEW_SUBJECT_MS);
+  const repliedAt = useRef(-NEW_SUBJECT_MS);
+  const awaitsReply = useRef(false);
   const lastHeight = useRef(0);
   const scrollTopAtPress = useRef<number | null>(null); // the scroll position when the user pressed something
   const [isScrolledUp, setScrolledUp] = useState(false);
 
   const adjustScroll = useEffectEvent(() => {
     const outer = scroller.current;
-    const part = review.current;
     if (!outer) return;
     const shorter = outer.scrollHeight < lastHeight.current;
     lastHeight.current = outer.scrollHeight;
@@ -47,8 +54,9 @@ export function useAutoScroll({ scroller, content, review }: ScrollRefs, subject
       if (shorter && scrollTopAtPress.current !== null) outer.scrollTop = scrollTopAtPress.current;
       return;
     }
-    const isNewSubject = performance.now() - subjectShownAt.current < NEW_SUBJECT_MS;
-    if (isNewSubject && part && part.offsetHeight > outer.clientHeight) outer.scrollTop = part.offsetTop - 8;
+    const isNew = (since: RefObject<number>) => performance.now() - since.current < NEW_SUBJECT_MS;
+    const newest = isNew(repliedAt) ? [...outer.querySelectorAll<HTMLElement>(".message-reply")].at(-1) : isNew(subjectShownAt) ? review.current : null;
+    if (newest && outer.scrollHeight - newest.offsetTop > outer.clientHeight) outer.scrollTop = newest.offsetTop - 8;
     else if (isFollowing.current) outer.scrollTop = outer.scrollHeight;
     else setScrolledUp(distanceFromBottom(outer) >= NEAR_BOTTOM_PX);
   });
@@ -62,7 +70,7 @@ export function useAutoScroll({ scroller, content, review }: ScrollRefs, subject
     };
     const onTouch = ({ type }: Event) => {
       touchedAt.current = performance.now();
-      subjectShownAt.current = -NEW_SUBJECT_MS;
+      subjectShownAt.current = repliedAt.current = -NEW_SUBJECT_MS;
       scrollTopAtPress.current = type === "pointerdown" || type === "keydown" ? outer.scrollTop : null;
     };
     const observer = new ResizeObserver(() => adjustScroll());
@@ -86,13 +94,23 @@ export function useAutoScroll({ scroller, content, review }: ScrollRefs, subject
   const scrollToBottom = () => {
     isFollowing.current = true;
     touchedAt.current = -USER_ACTION_MS;
-    subjectShownAt.current = -NEW_SUBJECT_MS;
+    subjectShownAt.current = repliedAt.current = -NEW_SUBJECT_MS;
     adjustScroll();
   };
-  const onSent = useEffectEvent(scrollToBottom);
+  const onSent = useEffectEvent(() => {
+    awaitsReply.current = true;
+    scrollToBottom();
+  });
   useEffect(() => {
     if (sentCount > 0) onSent();
   }, [sentCount]);
+  useEffect(() => {
+    const isAwaited = awaitsReply.current;
+    awaitsReply.current = false;
+    if (!isAwaited || !isFollowing.current) return;
+    repliedAt.current = performance.now();
+    adjustScroll();
+  }, [reply]);
   return { isScrolledUp, scrollToBottom };
 }
 
