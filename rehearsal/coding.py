@@ -42,14 +42,14 @@ class ProgramVariant:
 
 def answer_code(prompt: ParsedPrompt) -> dict[str, Any]:
     """The reply to the task `code`."""
-    plan, old = read_plan(prompt["plan"]), f"{prompt['code'].rstrip()}\n"
+    plan, old = read_plan(prompt.plan), f"{prompt['code'].rstrip()}\n"
     program = find_program(plan.goal, prompt["request"])
     if program is None:
         return _reply(CANNOT, program_text(f"{NOT_WRITTEN}_1"))
     planned, current = from_plan(program, plan, prompt), from_code(program, old)
     if current.share_in(old) < ALIKE:
         return _reply(explain(planned, plan), planned.code())
-    if prompt["feedback"] or prompt.replan or prompt["problems"]:
+    if prompt.feedback or prompt.replan or prompt.repairs:
         return revise_code(prompt, old, current, plan)
     merged = replace(planned, extra=planned.extra or current.extra)
     return _reply(explain(merged, plan), merged.code())
@@ -61,7 +61,7 @@ def _reply(explanation: str, code: str) -> dict[str, Any]:
 
 def from_plan(program: ExampleProgram, plan: TextPlan, prompt: ParsedPrompt) -> ProgramVariant:
     """The variant that plan, request and feedback describe."""
-    texts = (prompt["request"], *plan.steps, *directives(prompt["feedback"]))
+    texts = (prompt["request"], *plan.steps, *directives("\n".join(prompt.feedback)))
     return ProgramVariant(program, way_of(program, plan), wants_extra(program, *texts))
 
 
@@ -74,13 +74,13 @@ def from_code(program: ExampleProgram, code: str) -> ProgramVariant:
 
 def revise_code(prompt: ParsedPrompt, old: str, current: ProgramVariant, plan: TextPlan) -> dict[str, Any]:
     """The reply after all feedback. Feedback that the code already follows changes nothing."""
-    changes = directives(prompt["feedback"])
+    changes = directives("\n".join(prompt.feedback))
     is_ours = current.code().split() == old.split()
     changed = replace(current, extra=current.extra or wants_extra(current.program, *changes))
-    if prompt.replan or (prompt["problems"] and is_ours):
+    if prompt.replan or (prompt.repairs and is_ours):
         changed = replace(changed, way=1 - current.way)
     code, remarks = old, []
-    if changed != current or prompt["problems"]:
+    if changed != current or prompt.repairs:
         code = changed.code()
         remarks.append(explain(changed, plan))
         if not is_ours:
@@ -105,7 +105,7 @@ def explain(variant: ProgramVariant, plan: TextPlan) -> str:
 
 def answer_tests(prompt: ParsedPrompt) -> dict[str, Any]:
     """The reply to the task `tests`: for the existing code, else for the code that the plan describes."""
-    plan, code = read_plan(prompt["plan"]), prompt["code"]
+    plan, code = read_plan(prompt.plan), prompt["code"]
     program = find_program(plan.goal, prompt["request"])
     if program is None:
         return {"kind": "tests", "tests": program_text(f"{NOT_WRITTEN}_tests")}

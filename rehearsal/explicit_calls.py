@@ -33,18 +33,18 @@ def explicit_calls(request: str, tools: Iterable[str]) -> list[ExplicitCall]:
 
 def answer_call(prompt: ParsedPrompt) -> dict[str, Any] | None:
     """The turn that makes the calls that the request spells out; None if it spells none out."""
-    specs = {str(line.get("name")): line for line in prompt.objects("tools")}
+    specs = {str(line.get("name")): line for line in prompt.tools()}
     requested = explicit_calls(prompt["request"], specs)
     if not requested:
         return None
     if _past_calls(prompt, requested):
         return nothing_to_do("The call that was asked for has been made.")
     if missing := ", ".join(call.tool for call in requested if call.tool not in specs):
-        if prompt["more_tools"] and not was_answered(missing, prompt["nudge"]):
+        if prompt["more_tools"] and not was_answered(missing, prompt["problems"]):
             return more_tools(missing)
         return nothing_to_do(f"There is no tool {missing} in this session, so I could not call it.")
-    if prompt["nudge"] and not any(was_answered(call.tool, prompt["nudge"]) for call in requested):
-        return nothing_to_do(f"The call cannot be made: {prompt['nudge']}")
+    if prompt["problems"] and not any(was_answered(call.tool, prompt["problems"]) for call in requested):
+        return nothing_to_do(f"The call cannot be made: {prompt['problems']}")
     names = ", ".join(call.tool for call in requested)
     return turn(
         f"The request names the tool and its arguments: {names}.",
@@ -67,14 +67,14 @@ def answer_call(prompt: ParsedPrompt) -> dict[str, Any] | None:
 
 def call_results(prompt: ParsedPrompt) -> tuple[list[str], list[str]] | None:
     """A sentence about each call that the request spells out, and the ids of those made; None if it spells none out."""
-    requested = explicit_calls(prompt["request"], {past.tool for past in read_past_calls(prompt.objects("executed"))})
+    requested = explicit_calls(prompt["request"], {past.tool for past in read_past_calls(prompt.calls())})
     if not requested:
         return None
     past_calls = _past_calls(prompt, requested)
     sentences = [_sentence(past) for past in past_calls]
     if len(past_calls) < len(requested):
         sentences.append(
-            prompt["reasoning"] or f"Not called: {', '.join(call.tool for call in requested[len(past_calls) :])}."
+            prompt.closing or f"Not called: {', '.join(call.tool for call in requested[len(past_calls) :])}."
         )
     return sentences, [past.id for past in past_calls]
 
@@ -82,7 +82,7 @@ def call_results(prompt: ParsedPrompt) -> tuple[list[str], list[str]] | None:
 def _past_calls(prompt: ParsedPrompt, requested: list[ExplicitCall]) -> list[PlannedCall]:
     """Earlier calls of these tools. Arguments are not compared, because Parley may have corrected them."""
     names = {call.tool for call in requested}
-    return [past for past in read_past_calls(prompt.objects("executed")) if past.tool in names]
+    return [past for past in read_past_calls(prompt.calls()) if past.tool in names]
 
 
 def _sentence(past: PlannedCall) -> str:

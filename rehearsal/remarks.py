@@ -16,8 +16,8 @@ _WHY = (["why"], ["how", "come"], ["what", "for"])
 
 def answer_remark(prompt: ParsedPrompt) -> dict[str, Any] | None:
     """The reply to a remark that only asks why, or agrees; None for others, which may request something."""
-    remarks = prompt.lines("remark")
-    if prompt.task not in TASKS or not prompt["review"] or not remarks:
+    remarks = prompt.new_messages
+    if prompt.task not in TASKS or not remarks:
         return None
     if all(_AGREEMENT.issuperset(words_of(remark)) for remark in remarks):
         return remark_answer(AGREED)

@@ -43,6 +43,6 @@ def more_tools(words: str) -> dict[str, Any]:
     return {"kind": "more_tools", "words": words}
 
 
-def was_answered(words: str, correction: str) -> bool:
-    """Whether the nudge answers an earlier request for these tools. Asking again would show no others."""
-    return f"“{words[:200]}”" in correction
+def was_answered(words: str, problem: str) -> bool:
+    """Whether the problem answers an earlier request for these tools. Asking again would show no others."""
+    return f"“{words[:200]}”" in problem

@@ -17,6 +17,7 @@ from rehearsal.flows.text_to_sql import (
 )
 from rehearsal.prompt import ParsedPrompt
 from rehearsal.remarks import answer_remark
+from rehearsal.replies import remark_answer
 from rehearsal.retail.answers import answer_answer
 from rehearsal.retail.execution_plans import answer_execution_plan
 from rehearsal.retail.task_drafts import answer_task
@@ -54,4 +55,7 @@ def answer(prompt: ParsedPrompt) -> dict[str, Any] | str:
     task = TASKS.get(prompt.task)
     if task is None:
         return INTRODUCTION
-    return {"reply": answer_remark(prompt) or task(prompt)}
+    reply = answer_remark(prompt) or task(prompt)
+    if reply["kind"] == "question" and prompt["waiting"]:  # beside what waits nothing is asked
+        reply = remark_answer(reply["text"])
+    return {"reply": reply}

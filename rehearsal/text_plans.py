@@ -12,7 +12,7 @@ from rehearsal.replies import question
 
 UNCLEAR = "I’m the demo model and do not understand "
 CHANGES = ("Add a step to write a short help text", "Make it shorter", "Leave the plan as it is")
-_STEP = re.compile(r"^\s*\d+[.)]\s+(.*\S)")
+_STEP = re.compile(r"^\s*s?\d+[.)]\s+(.*\S)")
 _ADD = re.compile(r"(?is)(?:please )?add (?:a|another) step (?:to|that|for) (.+)")
 
 
@@ -26,7 +26,8 @@ class TextPlan:
 
     def reply(self) -> dict[str, Any]:
         """As the task `text_plan` answers."""
-        return {"kind": "plan", "goal": self.goal, "steps": list(self.steps), "notes": self.notes}
+        steps = [{"id": "", "text": step} for step in self.steps]
+        return {"kind": "plan", "goal": self.goal, "steps": steps, "notes": self.notes}
 
     def has(self, step: str) -> bool:
         """Whether one of its steps contains this one."""
@@ -64,10 +65,10 @@ def directives(text: str) -> list[str]:
 
 def answer_plan(prompt: ParsedPrompt) -> dict[str, Any]:
     """The reply to the task `text_plan`."""
-    request, current = effective_request(prompt), read_plan(prompt["plan"])
+    request, current = effective_request(prompt), read_plan(prompt.plan)
     named, planned = find_program(request), find_program(current.goal)
     was_refused = request != prompt["request"]
-    changes = directives(prompt["feedback"])
+    changes = directives("\n".join(prompt.feedback))
     if prompt.replan and planned:
         return propose(planned, 1 - way_of(planned, current), *current.steps, *changes).reply()
     if not current.steps or (named and (was_refused or (named is not planned and not changes))):
@@ -85,7 +86,7 @@ def _revised_reply(
 ) -> dict[str, Any]:
     """The changed plan; a question if a change is not understood and none was asked before."""
     changed, unknown = revise_plan(current, changes, program)
-    if not unknown or not prompt["feedback"]:
+    if not unknown or not prompt.feedback:
         return changed.reply()
     if (was_refused or UNCLEAR in prompt.last_question) and changes[-1] not in unknown:
         return replace(changed, notes=f"Not in this plan: {quoted(unknown)}.").reply()

@@ -1,6 +1,5 @@
 """The reply to the task `path`: a path through one of the prompt's flows, or a question."""
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,7 +22,7 @@ WHICH_SQL = "Which SQL is it? Please paste the statement that does not work."
 def answer_path(prompt: ParsedPrompt) -> dict[str, Any]:
     """The reply to the task `path`."""
     request = effective_request(prompt)
-    flow = _chosen(read_flows(prompt), request, prompt["dialogue"])
+    flow = _chosen(read_flows(prompt), request, [answer for _, answer in prompt.dialogue()])
     if flow is None:
         return refuse("flow", request, prompt)
     if flow.name == SQL and not flow.state.get("sql") and has_phrase(request, FIX):
@@ -37,15 +36,18 @@ def answer_path(prompt: ParsedPrompt) -> dict[str, Any]:
     return {"kind": "path", "reasoning": f"Standard route for {about}.", "paths": paths, "new_node": None}
 
 
-def _chosen(flows: Sequence[FlowGraph], request: str, dialogue: str) -> FlowGraph | None:
+def _chosen(flows: Sequence[FlowGraph], request: str, answers: Sequence[str]) -> FlowGraph | None:
     """The flow that the request is for; None if nothing indicates one."""
     if cues.is_talk(request):
         return None
     if len(flows) == 1:
         return flows[0]
-    answers = " ".join(re.findall(r"^A: (.*)", dialogue, re.MULTILINE))
     for flow in flows:
-        if flow.name in f"{answers} {request}" or flow.name.replace("_", " ") in request or flow.state.get("sql"):
+        if (
+            flow.name in " ".join((*answers, request))
+            or flow.name.replace("_", " ") in request
+            or flow.state.get("sql")
+        ):
             return flow
     own = [flow for flow in flows if flow.name not in (SQL, TRIAGE)]
     if alike := next((flow for flow in own if len(_words(flow.description) & _words(request)) >= 2), None):

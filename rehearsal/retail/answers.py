@@ -26,7 +26,7 @@ def answer_answer(prompt: ParsedPrompt) -> dict[str, Any]:
     sentences: list[str] = []
     doubts = 0
     for outcome in overview.outcomes:
-        more, doubtful = _about(overview, outcome, prompt["reasoning"])
+        more, doubtful = _about(overview, outcome, prompt.closing)
         sentences += [sentence for sentence in more if sentence not in sentences]
         doubts += doubtful
     planned = {write.key for write in overview.writes}
@@ -37,7 +37,7 @@ def answer_answer(prompt: ParsedPrompt) -> dict[str, Any]:
     if (others or any(past.tool == HANDOVER for past in state.past_calls)) and state.feedback:
         sentences.append(f"I was told: “{' '.join(state.feedback)[:1000]}”")
     if not sentences:
-        sentences, doubts = [prompt["reasoning"] or f"I have changed nothing. {NO_LANGUAGE}"], 1
+        sentences, doubts = [prompt.closing or f"I have changed nothing. {NO_LANGUAGE}"], 1
     writes = [past.id for past in state.past_calls if past.tool not in QUIET or past.tool == HANDOVER]
     reads = [past.id for past in state.past_calls if past.succeeded and past.tool in READS]
     return _reply(prompt, sentences, writes or reads[-5:], doubts)
@@ -64,9 +64,7 @@ def _reply(prompt: ParsedPrompt, sentences: list[str], evidence: list[str], doub
 
 
 def _not_done(past: PlannedCall) -> str:
-    """Why a call was not made: it was skipped, denied or failed."""
-    if past.status == "skipped":
-        return f"Not done ({past.result})" if past.result else "Not done"
+    """Why a call did nothing: it was denied, is in doubt or failed."""
     return NOT_DONE.get(past.status, NOT_DONE["failed"])
 
 

@@ -18,8 +18,8 @@ Step = dict[str, Any]
 def answer_execution_plan(prompt: ParsedPrompt) -> dict[str, Any]:
     """The reply to the task `execution_plan`."""
     request = effective_request(prompt)
-    text = "\n".join([request, *(answer for _, answer in prompt.dialogue()), *prompt.lines("feedback")])
-    known = {str(line.get("name")) for line in prompt.objects("tools")}
+    text = "\n".join([request, *(answer for _, answer in prompt.dialogue()), *prompt.feedback])
+    known = {str(line.get("name")) for line in prompt.tools()}
     calls = [(call.tool, call.arguments, f"Call {call.tool}") for call in explicit_calls(text, known)]
     steps = [
         _step(number, *call, after=[number - 1] if number > 1 else []) for number, call in enumerate(calls, 1)

@@ -36,7 +36,7 @@ def identify(state: RequestState) -> str:
     tried = {past.key for past in state.past_calls}
     if fresh := [call for call in calls if call.key not in tried]:
         raise ReadsNeeded(fresh[0])
-    looked_up = any(past.tool in FINDERS and past.status not in ("denied", "skipped") for past in state.past_calls)
+    looked_up = any(past.tool in FINDERS and past.status != "denied" for past in state.past_calls)
     why = NOT_FOUND if looked_up else NOT_LOOKED_UP
     state.ask(f"{why} {ASK_IDENTITY}" if calls else ASK_IDENTITY)
     raise NotPossible("I do not know your account, so I may not look at or change any order.")

@@ -173,10 +173,10 @@ def read_state(prompt: ParsedPrompt) -> RequestState:
     return RequestState(
         request=prompt["request"],
         answers=dialogue,
-        feedback=tuple(line for line in prompt.lines("feedback") if line not in answers),
-        past_calls=read_past_calls(prompt.objects("executed")),
-        previous_calls=read_past_calls(prompt.objects("earlier")),
-        tools=frozenset(str(line.get("name")) for line in prompt.objects("tools")),
+        feedback=tuple(line for text in prompt.feedback for line in text.splitlines() if line not in answers),
+        past_calls=read_past_calls(prompt.calls()),
+        previous_calls=read_past_calls(prompt.calls(earlier=True)),
+        tools=frozenset(str(line.get("name")) for line in prompt.tools()),
     )
 
 

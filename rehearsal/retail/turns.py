@@ -55,7 +55,7 @@ def _not_understood(prompt: ParsedPrompt, overview: Resolution) -> dict[str, Any
 
 def _ask_for_tools(prompt: ParsedPrompt, needed: str) -> dict[str, Any] | None:
     """A request for these tools; None if there are no more, or if the same request was already answered."""
-    if prompt["more_tools"] and not was_answered(needed, prompt["nudge"]):
+    if prompt["more_tools"] and not was_answered(needed, prompt["problems"]):
         return more_tools(needed)
     return None
 
@@ -68,8 +68,8 @@ def _if_impossible(prompt: ParsedPrompt, overview: Resolution, calls: Sequence[C
         return _ask_for_tools(prompt, needed) or nothing_to_do(
             f"It cannot be done: this session has no tools to {needed}."
         )
-    if prompt["nudge"] and all(re.search(rf"\b{call.tool}\b", prompt["nudge"]) for call in calls):
-        return nothing_to_do(f"It cannot be done: {prompt['nudge']}")
+    if prompt["problems"] and all(re.search(rf"\b{call.tool}\b", prompt["problems"]) for call in calls):
+        return nothing_to_do(f"It cannot be done: {prompt['problems']}")
     return None
 
 

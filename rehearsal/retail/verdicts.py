@@ -1,21 +1,17 @@
 """The reply to the task `turn_verdict`: how a turn's calls ended, and whether anything is left to do."""
 
-from dataclasses import replace
 from typing import Any
 
 from rehearsal.explicit_calls import call_results
 from rehearsal.prompt import ParsedPrompt
-from rehearsal.retail.request_state import read_past_calls, read_state
+from rehearsal.retail.request_state import read_state
 from rehearsal.retail.resolution import resolve
 
 
 def answer_turn_verdict(prompt: ParsedPrompt) -> dict[str, Any]:
     """The reply to the task `turn_verdict`."""
-    actions, state = read_past_calls(prompt.objects("actions")), read_state(prompt)
-    known = {(past.id, past.key) for past in state.past_calls}
-    state = replace(
-        state, past_calls=(*state.past_calls, *(past for past in actions if (past.id, past.key) not in known))
-    )
+    ids, state = {line.split(" ", 1)[0] for line in prompt.lines("actions")}, read_state(prompt)
+    actions = [past for past in state.past_calls if past.id in ids]
     left = call_results(prompt) is None and resolve(state).is_open
     bad = [past for past in actions if not past.succeeded]
     status = "success" if not bad else "partial" if len(bad) < len(actions) else "failure"

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from rehearsal.examples import EXAMPLES
-from rehearsal.tests.contract import reply_to
+from rehearsal.tests.contract import PLANNED, Part, asked, reply_to
 
 INTRODUCTION = "I am jude.mendes3817@example.com."
 TOOLS = [{"name": "calculate"}, {"name": "get_order_details"}]
 
 
-def plan(request: str, **sections: Any) -> dict[str, Any]:
-    return reply_to("execution_plan", request=request, tools=TOOLS, **sections)
+def plan(request: str, *talk: Part) -> dict[str, Any]:
+    return reply_to("execution_plan", *talk, request=request, tools=TOOLS)
 
 
 def calls(reply: dict[str, Any]) -> list[tuple[str, Any, list[str]]]:
@@ -42,11 +42,11 @@ def test_all_named_orders_are_looked_up_and_only_the_requested_ones_cancelled() 
 
 
 def test_feedback_and_answers_change_the_plan() -> None:
-    revised = plan(f"{INTRODUCTION} Look up #W3997796.", feedback="Cancel #W4260124, too")
+    revised = plan(f"{INTRODUCTION} Look up #W3997796.", PLANNED, ("message", "Cancel #W4260124, too"))
     assert [tool for tool, _, _ in calls(revised)][-1] == "cancel_pending_order"
     question = plan("Cancel #W4260124.")
     assert (question["kind"], "e-mail" in question["text"]) == ("question", True)
-    answered = plan("Cancel #W4260124.", dialogue=f"Q: {question['text']}\nA: jude.mendes3817@example.com")
+    answered = plan("Cancel #W4260124.", *asked(question["text"], "jude.mendes3817@example.com"))
     assert answered["steps"][0]["arguments"] == {"email": "jude.mendes3817@example.com"}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from rehearsal.examples import EXAMPLES
 from rehearsal.refusals import DEMO_MODEL
-from rehearsal.tests.contract import reply_to
+from rehearsal.tests.contract import PLANNED, Part, asked, reply_to, steps_of
 from rehearsal.tests.flow_fixtures import PAGE
 from rehearsal.text_plans import CHANGES
 
@@ -19,12 +19,12 @@ UNKNOWN = (
 PLAN = "Goal: Write a simple calculator in Python.\n1. Add\n2. Divide"
 
 
-def plan_reply(request: str, **sections: Any) -> dict[str, Any]:
-    return reply_to("text_plan", request=request, **sections)
+def plan_reply(request: str, *talk: Part, plan: str = "") -> dict[str, Any]:
+    return reply_to("text_plan", *talk, request=request, plan=plan)
 
 
-def path_reply(request: str, **sections: Any) -> dict[str, Any]:
-    return reply_to("path", request=request, flows=PAGE, **sections)
+def path_reply(request: str, *talk: Part) -> dict[str, Any]:
+    return reply_to("path", *talk, request=request, flows=PAGE, state=[{"text_to_sql": {"request": request}}])
 
 
 @pytest.mark.parametrize("request_", UNKNOWN)
@@ -38,8 +38,8 @@ def test_an_unknown_request_is_answered_with_examples(request_: str) -> None:
 def test_a_second_refusal_uses_other_words() -> None:
     questions: list[str] = []
     for answer in ("hello", "fetch me a beer", "sing"):
-        dialogue = "\n".join(f"Q: {question}\nA: {answer}" for question in questions)
-        questions.append(plan_reply("hello", dialogue=dialogue)["text"])
+        talk = [part for question in questions for part in asked(question, answer)]
+        questions.append(plan_reply("hello", *talk)["text"])
     assert len(set(questions)) == len(questions)
 
 
@@ -48,10 +48,10 @@ def test_a_second_refusal_uses_other_words() -> None:
 def test_each_program_example_replaces_the_request(example: str, plan: str) -> None:
     for request in UNKNOWN:
         question = plan_reply(request)["text"]
-        reply = plan_reply(request, dialogue=f"Q: {question}\nA: {example}", feedback=example, plan=plan)
+        reply = plan_reply(request, *asked(question, example), plan=plan)
         assert reply["kind"] == "plan"
         assert reply == plan_reply(example)
-        code = reply_to("code", request=request, plan=f"Goal: {reply['goal']}\n1. {reply['steps'][0]}")
+        code = reply_to("code", request=request, plan=f"Goal: {reply['goal']}\n1. {steps_of(reply)[0]}")
         assert "Here is" in code["explanation"]
 
 
@@ -59,7 +59,7 @@ def test_each_program_example_replaces_the_request(example: str, plan: str) -> N
 @pytest.mark.parametrize("request_", ["hello", "Plan a trip to Japan for 5 days", "What can you do?"])
 def test_each_question_example_replaces_the_request(request_: str, example: str) -> None:
     question = path_reply(request_)["text"]
-    reply = path_reply(request_, dialogue=f"Q: {question}\nA: {example}")
+    reply = path_reply(request_, *asked(question, example))
     assert reply["paths"][0]["flow"] == "text_to_sql"
     assert reply_to("classify_prompt", request=request_, feedback=example, tables="orders")["category"] == "data"
     assert reply_to("rewrite_prompt", request=request_, feedback=example)["question"] == example
@@ -67,12 +67,11 @@ def test_each_question_example_replaces_the_request(request_: str, example: str)
 
 @pytest.mark.parametrize("feedback", ["paint it blue", "hello"])
 def test_unclear_feedback_leads_to_a_question_and_each_option_to_a_plan(feedback: str) -> None:
-    reply = plan_reply("a calculator", plan=PLAN, feedback=feedback)
+    talk: tuple[Part, ...] = (PLANNED, ("message", feedback))
+    reply = plan_reply("a calculator", *talk, plan=PLAN)
     assert f"“{feedback}”" in reply["text"]
     for option in reply["options"]:
-        lines = f"{feedback}\n{option}"
-        dialogue = f"Q: {reply['text']}\nA: {option}"
-        changed = plan_reply("a calculator", plan=PLAN, dialogue=dialogue, feedback=lines)
+        changed = plan_reply("a calculator", *talk, *asked(reply["text"], option), plan=PLAN)
         assert changed["kind"] == "plan"
         assert changed["steps"]
         assert feedback in changed["notes"]
@@ -80,17 +79,15 @@ def test_unclear_feedback_leads_to_a_question_and_each_option_to_a_plan(feedback
 
 
 def test_an_answer_about_unclear_feedback_changes_the_current_plan() -> None:
-    question = plan_reply("a calculator", plan=PLAN, feedback="frobnicate")["text"]
-    answer = "Add a step to print a list of primes"
-    lines = f"frobnicate\n{answer}"
-    reply = plan_reply("a calculator", plan=PLAN, dialogue=f"Q: {question}\nA: {answer}", feedback=lines)
+    talk: tuple[Part, ...] = (PLANNED, ("message", "frobnicate"))
+    question = plan_reply("a calculator", *talk, plan=PLAN)["text"]
+    reply = plan_reply("a calculator", *talk, *asked(question, "Add a step to print a list of primes"), plan=PLAN)
     assert reply["goal"] == "Write a simple calculator in Python."
-    assert reply["steps"][-1] == "Print a list of primes"
+    assert steps_of(reply)[-1] == "Print a list of primes"
 
 
 def test_understood_feedback_is_applied_despite_unclear_feedback() -> None:
-    lines = "add floats\npaint it blue"
-    question = plan_reply("a calculator", plan=PLAN, feedback=lines)["text"]
-    dialogue = f"Q: {question}\nA: {CHANGES[-1]}"
-    reply = plan_reply("a calculator", plan=PLAN, dialogue=dialogue, feedback=f"{lines}\n{CHANGES[-1]}")
-    assert "Support floating point numbers" in reply["steps"]
+    talk: tuple[Part, ...] = (PLANNED, ("message", "add floats\npaint it blue"))
+    question = plan_reply("a calculator", *talk, plan=PLAN)["text"]
+    reply = plan_reply("a calculator", *talk, *asked(question, CHANGES[-1]), plan=PLAN)
+    assert "Support floating point numbers" in steps_of(reply)

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from rehearsal.remarks import AGREED, NO_REASONS
-from rehearsal.tests.contract import reply_to
+from rehearsal.tests.contract import CODED, PLANNED, reply_to
 
 PLAN = "Goal: Write a simple calculator in Python.\n1. Add\n2. Divide"
 
 
-def reply_to_remark(task: str, *words: str, review: str = PLAN, **sections: Any) -> dict[str, Any]:
-    remark = "\n".join(words)
-    return reply_to(task, request="a calculator", feedback=remark, remark=remark, review=review, plan=PLAN, **sections)
+def reply_to_remark(task: str, *words: str) -> dict[str, Any]:
+    draft = PLANNED if task == "text_plan" else CODED
+    return reply_to(task, draft, *(("message", text) for text in words), request="a calculator", plan=PLAN)
 
 
 @pytest.mark.parametrize("words", ["Why two steps?", "And why do you divide?", "how come it is so short", "why?"])
@@ -46,4 +46,4 @@ def test_a_question_with_a_request_is_a_request() -> None:
 
 
 def test_a_why_is_a_request_if_nothing_is_in_review() -> None:
-    assert reply_to_remark("text_plan", "Why?", review="")["kind"] == "question"
+    assert reply_to("text_plan", request="Why?")["kind"] == "question"

@@ -8,12 +8,12 @@ from rehearsal.retail.customer_requests import read_requests
 from rehearsal.tests.contract import reply_to
 
 TYPES = {"Tent": "11", "Trail Shoes": "12"}
-LISTED = {"id": "1.1", "tool": "list_all_product_types", "arguments": {}, "status": "finished"}
+LISTED = f"1.1 list_all_product_types {{}}\n{json.dumps(TYPES)}"
 NO_SUCH_PRODUCT = "The store has no such product."
 
 
 def answered(request: str) -> str:
-    return str(reply_to("answer", request=request, executed=[LISTED | {"result": json.dumps(TYPES)}])["text"])
+    return str(reply_to("answer", ("run", LISTED), request=request)["text"])
 
 
 @pytest.mark.parametrize(

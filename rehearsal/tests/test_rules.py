@@ -8,26 +8,19 @@ from rehearsal.examples import CONFIGURE, PROGRAMS, ExampleProgram
 from rehearsal.openai_schema import CompletionMessage
 from rehearsal.prompt import read_prompt
 from rehearsal.rules import answer
+from rehearsal.tests.contract import ANOTHER, CODED, PLANNED, Part, reply_to, section, steps_of
 from rehearsal.tests.test_programs import run_tests
 
 CALCULATOR = "Help me create a simple calculator"
-ROLES = {"text_plan": "planner", "code": "generator", "tests": "verifier", "verdict": "verifier"}
+DONE: tuple[Part, ...] = (PLANNED, CODED, ("decision", "Approved program 1."))
 
 
-def ask(task: str, request: str = CALCULATOR, *, replan: bool = False, **sections: str) -> dict[str, Any]:
-    body = [f"<request>\n{request}\n</request>", *(f"<{tag}>\n{text}\n</{tag}>" for tag, text in sections.items())]
-    system = f"Role: {ROLES[task]}\nTask: {task}\nYou work for Parley."
-    user = "\n".join([*body, "<replan/>"] if replan else body)
-    reply = answer(
-        read_prompt([CompletionMessage(role="system", content=system), CompletionMessage(role="user", content=user)])
-    )
-    assert isinstance(reply, dict)
-    content: dict[str, Any] = reply["reply"]
-    return content
+def ask(task: str, request: str = CALCULATOR, *talk: Part, **sections: str) -> dict[str, Any]:
+    return reply_to(task, *talk, request=request, **sections)
 
 
 def markdown(reply: dict[str, Any]) -> str:
-    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(reply["steps"], 1))
+    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(steps_of(reply), 1))
     return f"Goal: {reply['goal']}\n{steps}\n\nNotes: {reply['notes']}"
 
 
@@ -36,7 +29,7 @@ def plan_for(request: str = CALCULATOR) -> str:
 
 
 def revised(feedback: str, request: str = CALCULATOR) -> dict[str, Any]:
-    return ask("text_plan", request, plan=plan_for(request), feedback=feedback)
+    return ask("text_plan", request, PLANNED, ("message", feedback), plan=plan_for(request))
 
 
 REQUESTS = {
@@ -55,7 +48,7 @@ REQUESTS = {
 def test_a_request_is_planned_coded_and_tested(program: ExampleProgram, monkeypatch: pytest.MonkeyPatch) -> None:
     request = REQUESTS[program.name]
     plan = ask("text_plan", request)
-    assert (plan["kind"], plan["goal"], tuple(plan["steps"])) == ("plan", program.goal, program.plans[0])
+    assert (plan["kind"], plan["goal"], tuple(steps_of(plan))) == ("plan", program.goal, program.plans[0])
     code = ask("code", request, plan=markdown(plan))
     assert "does not know these steps" not in code["explanation"]
     tests = ask("tests", request, plan=markdown(plan))["tests"]
@@ -68,9 +61,10 @@ def test_feedback_about_floats_changes_the_calculator_and_its_tests(monkeypatch:
     plan = plan_for()
     first = ask("code", plan=plan)["code"]
     assert "whole number" in first
-    second = ask("code", plan=plan, code=first, feedback="Add support for floating point numbers")
+    floats = ("message", "Add support for floating point numbers")
+    second = ask("code", CALCULATOR, PLANNED, CODED, floats, plan=plan, code=first)
     assert "floating point" in second["explanation"]
-    tests = ask("tests", plan=plan, feedback="Add support for floating point numbers")["tests"]
+    tests = ask("tests", CALCULATOR, PLANNED, floats, plan=plan)["tests"]
     assert run_tests(second["code"], tests, monkeypatch).wasSuccessful()
     assert not run_tests(first, tests, monkeypatch).wasSuccessful(), "the tests must distinguish the two"
 
@@ -91,9 +85,9 @@ def test_a_request_may_name_what_is_added() -> None:
     ],
 )
 def test_feedback_changes_the_steps_of_a_plan(feedback: str, expected: list[int | str]) -> None:
-    steps = ask("text_plan")["steps"]
+    steps = steps_of(ask("text_plan"))
     reply = revised(feedback)
-    assert reply["steps"] == [steps[item] if isinstance(item, int) else item for item in expected]
+    assert steps_of(reply) == [steps[item] if isinstance(item, int) else item for item in expected]
     assert reply["notes"] == ""
 
 
@@ -103,16 +97,16 @@ def test_feedback_can_shorten_a_plan() -> None:
 
 def test_replan_gives_another_plan_and_the_code_follows_it() -> None:
     first = plan_for()
-    other = ask("text_plan", plan=first, replan=True)
-    assert not set(other["steps"]) & set(ask("text_plan")["steps"])
+    other = ask("text_plan", CALCULATOR, PLANNED, ANOTHER, plan=first)
+    assert not set(steps_of(other)) & set(steps_of(ask("text_plan")))
     assert "class Parser" in ask("code", plan=markdown(other))["code"]
-    assert ask("text_plan", plan=markdown(other), replan=True) == ask("text_plan")
+    assert ask("text_plan", CALCULATOR, PLANNED, ANOTHER, plan=markdown(other)) == ask("text_plan")
 
 
 def test_replan_gives_other_code_with_the_same_addition(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_for("a calculator with floats")
     first = ask("code", plan=plan)["code"]
-    second = ask("code", plan=plan, code=first, replan=True)["code"]
+    second = ask("code", CALCULATOR, PLANNED, CODED, ANOTHER, plan=plan, code=first)["code"]
     assert "class Parser" in second
     assert "float(text)" in second
     assert run_tests(second, ask("tests", plan=plan)["tests"], monkeypatch).wasSuccessful()
@@ -121,7 +115,8 @@ def test_replan_gives_other_code_with_the_same_addition(monkeypatch: pytest.Monk
 def test_code_after_failed_checks_is_different() -> None:
     plan = plan_for()
     code = ask("code", plan=plan)["code"]
-    assert ask("code", plan=plan, code=code, problems="FAILED (failures=1)")["code"] != code
+    failed = ("verdict", "tests: FAILED (failures=1)")
+    assert ask("code", CALCULATOR, PLANNED, CODED, failed, plan=plan, code=code)["code"] != code
 
 
 def test_code_follows_steps_added_by_the_user_and_names_those_it_does_not_know() -> None:
@@ -133,14 +128,14 @@ def test_code_follows_steps_added_by_the_user_and_names_those_it_does_not_know()
 
 def test_replacing_code_that_was_edited_by_hand_is_mentioned() -> None:
     code = ask("code")["code"].replace("EXAMPLES", "SAMPLES")
-    reply = ask("code", code=code, feedback="use floats")
+    reply = ask("code", CALCULATOR, PLANNED, CODED, ("message", "use floats"), code=code)
     assert "float(text)" in reply["code"]
     assert "by hand" in reply["explanation"]
 
 
 def test_code_is_unchanged_if_the_feedback_is_not_understood() -> None:
     code = ask("code")["code"]
-    reply = ask("code", code=code, feedback="make it sparkle")
+    reply = ask("code", CALCULATOR, PLANNED, CODED, ("message", "make it sparkle"), code=code)
     assert reply["code"] == code
     assert "“make it sparkle”" in reply["explanation"]
     assert CONFIGURE in reply["explanation"]
@@ -149,24 +144,26 @@ def test_code_is_unchanged_if_the_feedback_is_not_understood() -> None:
 def test_a_follow_up_changes_the_previous_program() -> None:
     plan, code = plan_for(), ask("code")["code"]
     follow_up = "Add support for floating point numbers"
-    reply = ask("text_plan", follow_up, previous="The person got a simple calculator.", plan=plan)
-    assert reply["steps"][-1] == "Support floating point numbers"
-    assert "float(text)" in ask("code", follow_up, plan=markdown(reply), code=code, previous="a calculator")["code"]
+    reply = ask("text_plan", CALCULATOR, *DONE, ("message", follow_up), plan=plan)
+    assert steps_of(reply)[-1] == "Support floating point numbers"
+    talk: tuple[Part, ...] = (*DONE, ("message", follow_up), PLANNED)
+    assert "float(text)" in ask("code", CALCULATOR, *talk, plan=markdown(reply), code=code)["code"]
 
 
 @pytest.mark.parametrize(
     ("run", "status", "next_action"),
     [
-        ("The sandbox could not be started.", "failure", "retry"),
+        ("failed: The sandbox could not be started.", "failure", "retry"),
         ("", "failure", "escalate"),
-        ('{"exit_code": 0, "stdout": "5", "stderr": "", "ended": "exited"}', "success", "complete"),
-        ('{"exit_code": 0, "stdout": "", "stderr": "", "ended": "exited"}', "partial", "retry"),
-        ('{"exit_code": 1, "stdout": "x", "stderr": "Oh\\nValueError: bad", "ended": "exited"}', "failure", "retry"),
-        ('{"exit_code": null, "stdout": "x", "ended": "timeout"}\n{"exit_code": 0, "stdout": "y"}', "failure", "retry"),
+        ("exit code 0\n5", "success", "complete"),
+        ("exit code 0", "partial", "retry"),
+        ("failed: The program ended with exit code 1.\nexit code 1\nx\nOh\nValueError: bad", "failure", "retry"),
+        ("failed: The program ended with timeout.\nended: timeout\nx", "failure", "retry"),
     ],
 )
 def test_the_verdict_follows_from_the_run(run: str, status: str, next_action: str) -> None:
-    reply = ask("verdict", plan=plan_for(), run=run)
+    runs: list[Part] = [("run", f"1.1 run_code {{}}\n{run}")] if run else []
+    reply = ask("verdict", CALCULATOR, *runs, plan=plan_for())
     assert (reply["status"], reply["next_action"]) == (status, next_action)
     assert list(reply) == ["kind", "execution_analysis", "status", "next_action", "reasoning"]
     if "ValueError" in run:
@@ -176,7 +173,7 @@ def test_the_verdict_follows_from_the_run(run: str, status: str, next_action: st
 def test_a_repair_prompt_gets_the_same_reply_as_the_first_prompt() -> None:
     messages = [
         CompletionMessage(role="system", content="Role: planner\nTask: text_plan"),
-        CompletionMessage(role="user", content=f"<request>\n{CALCULATOR}\n</request>"),
+        CompletionMessage(role="user", content=section("request", CALCULATOR)),
         CompletionMessage(role="assistant", content="{"),
         CompletionMessage(role="user", content="That reply cannot be used."),
     ]
@@ -197,31 +194,34 @@ def test_new_code_keeps_what_was_added_to_earlier_code_only_for_the_same_program
 
 
 def test_feedback_on_the_plan_applies_to_the_first_code() -> None:
-    assert "float(text)" in ask("code", plan=plan_for(), feedback="with floats please")["code"]
+    talk: tuple[Part, ...] = (PLANNED, ("message", "with floats please"))
+    assert "float(text)" in ask("code", CALCULATOR, *talk, plan=plan_for())["code"]
 
 
 def test_a_follow_up_may_be_about_another_program() -> None:
-    reply = ask("text_plan", "now a palindrome checker", plan=plan_for(), previous=f"- {CALCULATOR} (approved)")
+    reply = ask("text_plan", CALCULATOR, *DONE, ("message", "now a palindrome checker"), plan=plan_for())
     assert reply == ask("text_plan", "a palindrome checker")
 
 
 def test_a_follow_up_adds_to_the_plan_of_the_same_program() -> None:
-    reply = ask("text_plan", "the calculator should know floats", plan=plan_for(), previous=f"- {CALCULATOR} (done)")
-    assert reply["steps"] == [*ask("text_plan")["steps"], "Support floating point numbers"]
+    wish = ("message", "the calculator should know floats")
+    reply = ask("text_plan", CALCULATOR, *DONE, wish, plan=plan_for())
+    assert steps_of(reply) == [*steps_of(ask("text_plan")), "Support floating point numbers"]
 
 
 def test_feedback_of_earlier_rounds_may_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan, code, feedback = plan_for(), ask("code")["code"], ""
+    plan, code = plan_for(), ask("code")["code"]
+    talk: list[Part] = [PLANNED]
     for change in ("use floats", "with decimals"):
-        feedback = f"{feedback}\n{change}".strip()
-        reply = ask("code", plan=plan, code=code, feedback=feedback)
+        talk += [CODED, ("message", change)]
+        reply = ask("code", CALCULATOR, *talk, plan=plan, code=code)
         code = reply["code"]
         assert "does not understand" not in reply["explanation"]
         assert "by hand" not in reply["explanation"]
-        tests = ask("tests", plan=plan, code=code, feedback=feedback)["tests"]
+        tests = ask("tests", plan=plan, code=code)["tests"]
         assert run_tests(code, tests, monkeypatch).wasSuccessful()
     assert "float(text)" in code
-    again = ask("code", plan=plan, code=code, feedback=feedback, replan=True)
+    again = ask("code", CALCULATOR, *talk, CODED, ANOTHER, plan=plan, code=code)
     assert "class Parser" in again["code"]
 
 

@@ -17,10 +17,11 @@ from openai import AsyncOpenAI, NotFoundError
 from openai.types.chat import ChatCompletionChunk
 
 from rehearsal.app import build
+from rehearsal.tests.contract import section
 from rehearsal.tests.flow_fixtures import PAGE
 
 SYSTEM = "Role: planner\nTask: text_plan\nYou plan for Parley."
-USER = "<request>\nHelp me create a simple calculator\n</request>"
+USER = section("request", "Help me create a simple calculator, please")
 MESSAGES: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": USER}]
 
 
@@ -162,7 +163,7 @@ async def test_the_ledger_has_every_request_with_its_outcome(tmp_path: Path) -> 
 async def test_the_nonsense_fault_affects_only_paths(http: httpx2.AsyncClient) -> None:
     await http.post("/faults", json={"fault": "nonsense"})
     flows = "\n".join(map(json.dumps, PAGE))
-    user = f"<request>\nHow many users are there?\n</request>\n\n<flows>\n{flows}\n</flows>"
+    user = f"{section('request', 'How many users are there?')}\n\n{section('flows', flows)}"
     messages = [{"role": "system", "content": "Role: planner\nTask: path"}, {"role": "user", "content": user}]
 
     async def nodes() -> Any:
