@@ -123,7 +123,7 @@ class CrashTester:
         content = scenario.content.replace("NOTE", f"note-{session_id}")
         message: Json = {"type": "user_message", "content": content, "workflow": _workflow(scenario)}
         message["settings"] = dict(scenario.settings)
-        script = SteadyScript(0, number, scenario.kind, session_id, message, "")
+        script = SteadyScript(0, number, scenario.kind, session_id, message, scenario.talk)
         user = scenario.user_type(script, self._deployment.gateway_urls)
         if crash_point:
             crash_point.arm(self._deployment.crash_file(service))

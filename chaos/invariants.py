@@ -6,12 +6,13 @@ Each invariant counts its checks: a run without any check of it proves nothing.
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
+from chaos.conversation_invariants import every_message_answered, nothing_begun_early
 from chaos.evidence import Evidence
 from chaos.invariant_check import InvariantCheck, InvariantResult, Violation
 from chaos.model_usage import usage_balances
-from chaos.replay import KEYED_TOOLS, ActionOutcome, ReplayedSession, replay
+from chaos.replay import KEYED_TOOLS, LOST_WORK, ActionOutcome, ReplayedEvidence, replay
 from parley.events import SessionEvent, facts
 from parley.events.values import Outcome
 from shared.log import EXPECTED_SEQUENCE, MESSAGE_ID
@@ -19,7 +20,6 @@ from shared.log import EXPECTED_SEQUENCE, MESSAGE_ID
 EXIT_MARGIN = 5.0  # seconds beyond the grace period
 MAX_LOAD_FACTOR = 1.5  # at most this many times longer on a busy machine
 TERMINAL = ("resting", "failed")
-LOST_WORK = "lost the work"  # part of the reason that plan_store gives
 
 
 def check_invariants(evidence: Evidence, *, grace: float) -> list[InvariantResult]:
@@ -27,14 +27,6 @@ def check_invariants(evidence: Evidence, *, grace: float) -> list[InvariantResul
     sessions = {session_id: replay(session_id, raws) for session_id, raws in evidence.log.items()}
     run = ReplayedEvidence(evidence, sessions, grace)
     return [_check_invariant(name, title, look, run) for name, title, look in INVARIANTS]
-
-
-class ReplayedEvidence(NamedTuple):
-    """The evidence, with every session's log replayed."""
-
-    evidence: Evidence
-    sessions: dict[str, ReplayedSession]
-    grace: float
 
 
 def _check_invariant(
@@ -235,7 +227,7 @@ def nothing_left_started(check: InvariantCheck, run: ReplayedEvidence) -> None:
 def model_usage_accounted(check: InvariantCheck, run: ReplayedEvidence) -> None:
     """I10: the log records each request that the model served, once. A killed process may lose its open call."""
     calls = [call for event in _events(run) for call in event.usage]
-    work_spans = [work for session in run.sessions.values() for work in session.work_spans]
+    work_spans = [work for session in run.sessions.values() for work in session.work_spans.values()]
     for balance in usage_balances(run.evidence.served_requests, calls, run.evidence.exits, work_spans, grace=run.grace):
         check.checked += balance.checked - 2
         check.expect(
@@ -264,6 +256,8 @@ INVARIANTS = (
     ("I8", "SIGTERM ends a service in time", exits_in_time),
     ("I9", "nothing started is left without an end", nothing_left_started),
     ("I10", "what the model served is accounted for", model_usage_accounted),
+    ("I11", "every message is answered", every_message_answered),
+    ("I12", "no change begins before an answer", nothing_begun_early),
 )
 
 

@@ -6,15 +6,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from chaos.conversation import Conversation
+from chaos.evidence import Evidence
 from chaos.model_usage import WorkSpan
 from parley.events import SessionEvent, facts
 from parley.events.values import Outcome
 from shared.domain.attempt_names import idempotency_key
 from shared.domain.batches import find_action
+from shared.domain.commands import Work
 from shared.domain.session import Session
 from shared.log import SessionAtPosition, StoredMessage, accept
 
 NOTE_TOOL = "trial.note"
+LOST_WORK = "lost the work"  # part of the reason that plan_store gives
 KEYED_TOOLS = frozenset(
     {
         "cancel_pending_order",
@@ -54,7 +58,16 @@ class ReplayedSession:
     uncertain_when_idle: set[str] = field(
         default_factory=set
     )  # reported as uncertain after the session had stopped executing
-    work_spans: list[WorkSpan] = field(default_factory=list)
+    work_spans: dict[Work, WorkSpan] = field(default_factory=dict)
+    conversation: Conversation = field(default_factory=Conversation)
+
+
+class ReplayedEvidence(NamedTuple):
+    """The evidence, with every session's log replayed."""
+
+    evidence: Evidence
+    sessions: dict[str, ReplayedSession]
+    grace: float
 
 
 def replay(session_id: str, raws: Sequence[StoredMessage]) -> ReplayedSession:
@@ -66,18 +79,18 @@ def replay(session_id: str, raws: Sequence[StoredMessage]) -> ReplayedSession:
         _record_work(replayed, loaded.session, raw.at)
         before, replayed.session = replayed.session, loaded.session
         if event is not None:
+            replayed.conversation.add(event, loaded.session)
             _record_actions(replayed, keys, event, before)
     return replayed
 
 
 def _record_work(replayed: ReplayedSession, after: Session, at: datetime) -> None:
-    """Close the open work span, and open the next one, if this message changed who is at work."""
-    if after.work == replayed.session.work:
-        return
-    if replayed.session.work and replayed.work_spans:
-        replayed.work_spans[-1] = replayed.work_spans[-1]._replace(ended=at)
-    if after.work:
-        replayed.work_spans.append(WorkSpan(after.work.service, at))
+    """Close and open work spans, if this message changed who is at work."""
+    before = replayed.session.works
+    for work in before:
+        if work not in after.works and work in replayed.work_spans:
+            replayed.work_spans[work] = replayed.work_spans[work]._replace(ended=at)
+    replayed.work_spans |= {work: WorkSpan(work.service, at) for work in after.works if work not in before}
 
 
 def _record_actions(replayed: ReplayedSession, keys: dict[str, str], event: SessionEvent, before: Session) -> None:

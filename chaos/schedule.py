@@ -16,6 +16,7 @@ AMBUSHES = (  # the service to kill, right after an event that gives it work
     "executor turn.planned",  # starts reads that need no approval
     *("planner message.received", "planner turn.verified", "generator plan.approved", "verifier code.drafted"),
     *("verifier actions.finished", "generator turn.verified", "plan_store plan.drafted", "gateway plan.drafted"),
+    *("executor remark.answered", "executor offer.kept"),  # a step that was held follows
 )
 CRASH_POINTS = (  # the service to crash, and at which append
     *["executor before actions.finished noted", "executor before actions.finished cancelled"] * 3,
@@ -23,6 +24,8 @@ CRASH_POINTS = (  # the service to crash, and at which append
     *("executor after actions.finished", "planner before turn.planned", "planner after plan.drafted"),
     *("generator before answer.given", "generator after code.drafted", "verifier before turn.verified"),
     *("verifier after turn.verified", "gateway before approval.given", "gateway after approval.given"),
+    *("planner before remark.answered", "planner after remark.answered", "planner before offer.made"),
+    *("planner after offer.made", "gateway after offer.kept"),
     *["plan_store-writes before session.completed"] * 3,
     *["plan_store-writes after session.completed"] * 2,
 )

@@ -18,6 +18,9 @@ from parley.protocol.server import Snapshot
 POLL_TIMEOUT = 10.0  # seconds after which the user reloads the state without a new event
 SETTLE_SECONDS = 0.05
 MAX_RETRIES = 8
+MAX_OFFERS = 4  # decided by the script; later ones are kept
+OFFER_DECISIONS = ("take_offer", "keep_offer")
+MESSAGES = ("Why these steps?", "Please be brief.")  # the model answers the first, and plans again after the second
 FORK_SHARE = 0.1  # of sessions
 DISCONNECT_SHARE = 0.1  # of waits
 WORKING = ("planning", "coding", "executing", "verifying", "answering")
@@ -47,6 +50,8 @@ class SimulatedUser:
             while not self.ending:
                 snapshot = await self._snapshot()
                 message = self._next_message(snapshot)
+                if message and message["type"] in OFFER_DECISIONS:
+                    message["version"] = await self._offer_version()
                 if message:
                     was_accepted = await self._send(message)
                     self.ending = "completed" if was_accepted and message["type"] == "complete" else ""
@@ -78,6 +83,11 @@ class SimulatedUser:
     async def _snapshot(self) -> Snapshot:
         """The session's state, from any gateway."""
         return await self._request(f"look {self._sent_count}", RemoteSession.snapshot)
+
+    async def _offer_version(self) -> int:
+        """The version of the open offer; 1 if it is gone, so that the decision is refused."""
+        screen = await self._request(f"offer {self._sent_count}", RemoteSession.screen)
+        return screen.view.offer.version if screen.view.offer else 1
 
     async def _request[T](self, about: str, ask: Callable[[RemoteSession], Awaitable[T]]) -> T:
         """Retry an HTTP request until some gateway answers it. Raises RequestRefused."""
@@ -131,6 +141,8 @@ class SimulatedUser:
         """The next message; None: wait, or leave if `ending` is set."""
         if snapshot.paused:
             return {"type": "unpause"}
+        if "take_offer" in snapshot.can:
+            return self._about_offer()
         if snapshot.phase in WORKING:
             return self._while_working(snapshot)
         if snapshot.phase == "failed":
@@ -142,15 +154,37 @@ class SimulatedUser:
         return self._when_asked(snapshot)
 
     def _while_working(self, snapshot: Snapshot) -> Json | None:
-        """Rarely, a message, a pause or a stop while a service works; once each in a phase."""
-        drawn = self.script.draw(f"meanwhile {snapshot.phase}")
-        for kind, limit in (("stop", 0.02), ("pause", 0.05), ("user_message", 0.08)):
+        """Sometimes a message while calls are made, rarely in other phases; rarely a pause or a stop. Once each in a
+        phase, but for half of the users two messages, one right after the other.
+        """
+        drawn, talks = self.script.draw(f"meanwhile {snapshot.phase}"), 0.4 if snapshot.phase == "executing" else 0.08
+        for kind, limit in (("stop", 0.02), ("pause", 0.05), ("user_message", talks)):
             if drawn < limit:
-                if self._counts[f"{kind} {snapshot.phase}"]:
-                    return None
-                self._counts[f"{kind} {snapshot.phase}"] += 1
-                return {"type": kind} | ({"content": "Please be brief."} if kind == "user_message" else {})
+                times = 2 if kind == "user_message" and self.script.draw("twice") < 0.5 else 1
+                return self._at_most(times, f"{kind} {snapshot.phase}", {"type": kind})
         return None
+
+    def _at_most(self, times: int, about: str, message: Json) -> Json | None:
+        """The message, with words if it needs them; None if it was sent so often."""
+        if self._counts[about] >= times:
+            return None
+        self._counts[about] += 1
+        words = {"content": self.script.pick(f"{about} {self._counts[about]}", MESSAGES)}
+        return (words if message["type"] == "user_message" else {}) | message
+
+    def _asks(self, about: str) -> Json | None:
+        """Sometimes a message about what waits, once for each."""
+        asks = self.script.draw(f"ask {about}") < 0.15
+        return self._at_most(1, f"ask {about}", {"type": "user_message"}) if asks else None
+
+    def _about_offer(self) -> Json:
+        """Take the offer, keep what is there, or say something first."""
+        number = self._counts["offer"]
+        if number < MAX_OFFERS and (message := self._asks(f"offer {number}")):
+            return message
+        self._counts["offer"] += 1
+        takes = number < MAX_OFFERS and self.script.draw(f"offer {number}") < 0.5
+        return {"type": "take_offer" if takes else "keep_offer"}
 
     def _when_asked(self, snapshot: Snapshot) -> Json | None:
         if snapshot.question:
@@ -159,11 +193,12 @@ class SimulatedUser:
             return {"type": "feedback", "content": self.script.pick("feedback", FEEDBACK)}
         if snapshot.approval_request:
             action = snapshot.approval_request.actions[0]
-            denied = self.script.draw(f"deny {action.action_id}") < 0.1
+            drawn = self.script.draw(f"deny {action.action_id}")
             bound = {"action_id": action.action_id, "hash": action.hash}
-            return {"type": "approval", "approved": not denied, **bound}
+            words = {"reason": self.script.pick("deny", MESSAGES)} if drawn < 0.05 else {}
+            return self._asks(action.action_id) or {"type": "approval", "approved": drawn >= 0.1, **words, **bound}
         if snapshot.review:
-            return self._review(snapshot)
+            return self._asks(f"version {snapshot.review.number}") or self._review(snapshot)
         return None
 
     def _answer(self, snapshot: Snapshot) -> Json:
@@ -228,6 +263,8 @@ class SimulatedUser:
             self._counts["again"] += 1
             if "retry" in snapshot.can and self.script.draw("again") < 0.7:
                 return {"type": "retry"}
+        if snapshot.reason == "answered" and (message := self._asks("the end")):
+            return message
         if snapshot.reason == "answered" and "retry" in snapshot.can:
             return self._after_unfinished_plan(snapshot)
         if "run" in snapshot.can and not self._counts["run"]:

@@ -26,6 +26,8 @@ CLIENT: dict[str, dict[str, Any]] = {
     "stop": {"reason": "changed my mind"},
     "pause": {},
     "unpause": {},
+    "take_offer": {"version": 9},
+    "keep_offer": {"version": 9},
     "skip": {"action_id": "1.4"},
     "cancel": {},
     "delete_plan": {},

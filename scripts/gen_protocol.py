@@ -67,6 +67,8 @@ STATES = {
     "completed": "at rest after an answer, an approval, or `complete`",
     "stopped": "at rest after a stop",
     "failed": "a stage failed",
+    "offer": "an offer is open, whatever else waits or runs (lists and protocol 2)",
+    "replying": "at rest, and a message is being answered (lists and protocol 2)",
 }
 
 

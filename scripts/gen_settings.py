@@ -75,6 +75,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "Empty: by words only",
         "model_timeout": "total seconds for one call, even if the reply keeps coming",
         "model_silence_timeout": "seconds without anything from the server (text, thoughts or a keep-alive), also before the first word, after which a call is cancelled",
+        "model_transcript_limit": "tokens of the conversation in a prompt, counted as 4 bytes each; when it has more, its oldest part is left out, down to half",
         "model_max_attempts": "attempts of a call with transient failures (429, 5xx, timeouts, cut replies)",
         "model_max_wait": "seconds that the server may ask to wait (`Retry-After`, or in the words of its error), which the session then shows. A call that is to "
         "wait longer fails at once, with the server's words",

@@ -21,7 +21,7 @@ from parley.events.values import (
     Step,
     ToolRule,
 )
-from scripts.gen_story_plans import gives_up, polls, waits
+from scripts.gen_story_plans import gives_up, offers, offers_of_calls, offers_of_programs, polls, waits
 from shared.domain import commands as c
 from shared.domain import wording
 from shared.domain.decide import AnyCommand
@@ -264,8 +264,11 @@ def _ran(action_id: str, outputs: Mapping[str, JsonValue]) -> tuple[AnyCommand, 
     return c.Start(), finish_action(action_id=action_id, ok=True, result=dict(outputs), seconds=0.2)
 
 
+PLANS = (waits, polls, gives_up, offers, offers_of_calls, offers_of_programs)
+
+
 @cache
 def stories() -> tuple[Transition, ...]:
     """The transitions of all example sessions."""
-    plans = (step for story in (waits, polls, gives_up) for step in transitions_of(story(BEGAN)))
+    plans = (step for story in PLANS for step in transitions_of(story(BEGAN)))
     return (*conversation(), *turns(), *walk(), *plans, *ruled_again(), *expiry(), *forked(), *repaired())

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
-from parley.events.values import SessionSettings, Step, Waiting
+from parley.events.values import ActionSpec, Check, SessionSettings, Step, Waiting
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
 from shared.story import finish_action
@@ -60,6 +60,62 @@ def polls(began: datetime) -> list[AnyCommand]:
         c.Ask(text="Did all arrive?", about="action", action_id="t2.s2"),
         c.RaiseBudget(calls=50),
         c.Expire(requested_version=7),
+    ]
+
+
+def offers(began: datetime) -> list[AnyCommand]:
+    """Another plan is offered while a step waits: it is turned down once, then taken."""
+    look = Step(text="Look it up", tool="get_order_details", arguments={"order_id": "#W1"}, id="s2", effect="read")
+    goal, steps = "Wait until #W1 is delivered, and look at it", (POLLING_STEP, look)
+    offer = c.DraftPlan(say="I would add a second step.", goal=goal, steps=steps, kind="execution")
+    return [
+        c.Say(text="Tell me when #W1 has come", workflow="execution_plan"),
+        c.DraftPlan(goal="Wait until #W1 is delivered", steps=(POLLING_STEP,), kind="execution"),
+        c.Approve(version=2),
+        c.Wait(actions=(Waiting(action_id="t2.s1", until=began + timedelta(hours=1), every=60),)),
+        c.Say(text="Then show me what is in it"),
+        offer,  # 6
+        c.KeepOffer(version=6),
+        c.Say(text="Offer that once more"),
+        offer,  # 9
+        c.TakeOffer(version=9),
+    ]
+
+
+def offers_of_calls(_: datetime) -> list[AnyCommand]:
+    """Other calls are offered while one waits for approval: the person takes them, or agrees in words."""
+    write = ActionSpec(id="1.1", tool="cancel_order", effect="write", approval_reason="it changes an order")
+    offer = c.PlanTurn(sub_goal="Look at the order", actions=(ActionSpec(id="1.1", tool="find_order"),))
+    ask: list[AnyCommand] = [c.Say(text="Rather look at it first"), offer]
+    return [
+        c.Say(text="Cancel order #W1", workflow="agentflow"),
+        c.PlanTurn(sub_goal="Cancel the order", actions=(write,)),
+        c.Say(text="Is it shipped?"),
+        c.Fail(reason="The model does not answer."),
+        *ask,
+        c.TakeOffer(),
+        c.Start(),
+        finish_action(action_id="2.1", ok=True, result="pending"),
+        c.VerifyTurn(status="success", next_action="continue", reasoning="The order was found."),
+        c.PlanTurn(sub_goal="Cancel the order", actions=(write,)),
+        *ask,
+        c.Say(text="Yes, please"),
+        c.AcceptOffer(),
+    ]
+
+
+def offers_of_programs(_: datetime) -> list[AnyCommand]:
+    """Another program is offered while the checks of the person's own one run."""
+    return [
+        c.Say(text="Write a calculator"),
+        c.DraftPlan(goal="A calculator", steps=(Step(text="Add two numbers"),)),
+        c.Approve(version=2),
+        c.DraftCode(code="print(1 + 1)\n"),
+        c.VerifyCode(checks=(Check(name="tests", ok=True),)),
+        c.Say(text="Can it add 2 and 2?"),
+        c.EditCode(base=4, code="print(1 + 2)\n"),
+        c.DraftCode(code="print(2 + 2)\n", say="It does now."),
+        c.TakeOffer(),
     ]
 
 

@@ -18,6 +18,7 @@ from shared.domain.errors import CommandRefused
 from shared.domain.evolve import evolve
 from shared.domain.plan_steps import is_unresolved
 from shared.domain.session import Phase, Session, review_target
+from shared.domain.state_names import rest_reason
 from shared.domain.user_commands import UserCommand
 from shared.domain.worker_commands import WorkerCommand
 from shared.domain.workflows import WORKFLOWS, edge_for, owner
@@ -25,7 +26,7 @@ from shared.domain.workflows.execution_plan import EXECUTION_PLAN
 from shared.domain.workflows.flow import FLOW, path_of
 from shared.story import Transition, finish_action
 
-MAX_STATES = 6_000  # visited at most: execution plans have infinitely many states
+MAX_STATES = 8_000  # visited at most: execution plans have infinitely many states
 OF_TURNS = {
     "approval.given",
     "approval.denied",
@@ -76,7 +77,7 @@ class Reachability(NamedTuple):
 
     def add(self, event: SessionEvent, before: Session, after: Session) -> None:
         kind = event.type
-        if before.words.remark is None:
+        if before.reply is None:
             self.edges.update(_edges(before, event, after))
         if after.phase == before.phase and due(after) in ("nobody", "user"):
             self.stayed[kind].add(due(after))
@@ -181,25 +182,33 @@ def _state_key(session: Session) -> tuple[object, ...]:
     turn = tuple((action.status, action.storing) for action in session.turn.actions) if session.turn else ()
     plan, code = session.plan, session.code
     return (
-        *(session.workflow, session.phase, session.rest_reason, review_target(session), bool(session.words.unread)),
+        *(session.workflow, session.phase, rest_reason(session), review_target(session)),
+        *(bool(session.reply), bool(session.offer), bool(session.words.unread) and session.reply is None),
         session.settings.require_plan_approval,
         *(plan.status if plan else None, code.status if code else None, turn),
         session.question.about if session.question else None,
     )
 
 
-def _outcome(session: Session, command: AnyCommand) -> tuple[SessionEvent, Session] | None:
+def _givers(session: Session, command: AnyCommand) -> list[CommandMeta]:
+    """Who may give this command: a user, the keeper, or the services that are due."""
     if isinstance(command, UserCommand):
-        by = CommandMeta("user:ann", BEGAN)
-    elif isinstance(command, c.Wake):
-        by = CommandMeta("keeper", BEGAN)
-    else:
-        by = CommandMeta(session.work.service if session.work else "keeper", BEGAN, work=session.work)
+        return [CommandMeta("user:ann", BEGAN)]
+    if isinstance(command, c.Wake) or not session.works:
+        return [CommandMeta("keeper", BEGAN)]
+    return [CommandMeta(work.service, BEGAN, work=work) for work in session.works]
+
+
+def _outcome(session: Session, command: AnyCommand, by: CommandMeta) -> tuple[SessionEvent, Session] | None:
     try:
         event = decide(session, command, by)
     except CommandRefused:
         return None
     return event, evolve(session, event)
+
+
+def _begin(command: AnyCommand) -> tuple[SessionEvent, Session] | None:
+    return _outcome(Session("s"), command, *_givers(Session("s"), command))
 
 
 def explore() -> Reachability:
@@ -210,13 +219,11 @@ def explore() -> Reachability:
         reached.makers[transition.event.type].add(type(transition.command).__name__)
         reached.examples.setdefault(transition.event.type, transition)
         reached.add(transition.event, transition.before, transition.after)
-    first_steps = [_outcome(Session("s"), c.Say(text="x", workflow=name, settings=settings)) for name in WORKFLOWS]
+    first_steps = [_begin(c.Say(text="x", workflow=name, settings=settings)) for name in WORKFLOWS]
     at_once = settings.model_copy(update={"require_plan_approval": False})
-    first_steps.append(_outcome(Session("s"), c.Say(text="x", workflow=EXECUTION_PLAN.name, settings=at_once)))
+    first_steps.append(_begin(c.Say(text="x", workflow=EXECUTION_PLAN.name, settings=at_once)))
     waiting = [after for _, after in filter(None, first_steps)]
-    by_schedule = _outcome(
-        Session("s"), c.BeginFor(owner="ann", via="template/x/y", text="x", workflow="execution_plan")
-    )
+    by_schedule = _begin(c.BeginFor(owner="ann", via="template/x/y", text="x", workflow="execution_plan"))
     if by_schedule:
         reached.makers["message.received"].add("BeginFor")
         reached.add(by_schedule[0], Session("s"), by_schedule[1])
@@ -228,8 +235,10 @@ def explore() -> Reachability:
         session = waiting.pop(0)
         # In a paused session nobody is due after any event: only `Resume` is tried from it.
         paused = replace(session, paused=True, work=None)
-        for state, command in ((paused, c.Resume()), *((session, command) for command in _commands(session))):
-            if (outcome := _outcome(state, command)) is None:
+        tried = ((paused, c.Resume()), *((session, command) for command in _commands(session)))
+        given = ((at, what, by) for at, what in tried for by in _givers(at, what))
+        for state, command, by in given:
+            if (outcome := _outcome(state, command, by)) is None:
                 continue
             event, after = outcome
             reached.makers[event.type].add(type(command).__name__)
