@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from alembic import command
-from sqlalchemy import update
+from sqlalchemy import delete, update
 
 from parley.events.values import Step
 from services.plan_store import tables as t
@@ -39,6 +39,7 @@ DONE = (
     c.GiveAnswer(text="Done.", confidence=1),
 )
 FAILED = (*RUNS, finish_action(action_id="t2.s1", ok=False), *JUDGED)
+OTHERWISE = c.DraftPlan(goal="Note it", steps=(LOOK, NOTE.model_copy(update={"id": "s3"})), kind="execution")
 STORIES = {  # session id: commands, state in words, rest reason, whether the plan is unfinished
     "new": ((c.Say(text="A calculator"),), "planning", "new", False),
     "stopped": ((c.Say(text="A calculator"), c.Stop()), "stopped", "stopped", False),
@@ -50,7 +51,8 @@ STORIES = {  # session id: commands, state in words, rest reason, whether the pl
     "done": ((*RUNS, *DONE), "ready", "answered", False),
     "failed": (FAILED, "ready", "answered", True),
     "left": ((*FAILED, c.Complete()), "done", "completed", False),
-    "replanned": ((*FAILED, c.Say(text="Do it otherwise")), "planning", "answered", False),
+    "replanned": ((*FAILED, c.Say(text="Do it otherwise")), "answering you", "answered", False),
+    "offered": ((*RUNS, c.Say(text="Do it otherwise"), OTHERWISE), "offer for you", "new", False),
 }
 
 
@@ -74,13 +76,15 @@ async def test_a_row_has_the_rest_reason_and_whether_the_plan_is_unfinished(
         assert (session.rest_reason, is_held_up(session)) == columns[name][1:]
 
 
-async def test_unfinished_plans_are_listed_with_waiting_sessions(
+async def test_unfinished_plans_and_offers_are_listed_with_waiting_sessions(
     log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     await store_all_stories(log, projector)
-    ask = api.ListSessions(user="ann", phases=("awaiting_approval", "awaiting_input", "failed", api.UNFINISHED))
+    ask = api.ListSessions(
+        user="ann", phases=("awaiting_approval", "awaiting_input", "failed", api.UNFINISHED, api.OFFER)
+    )
     page = await list_sessions(database, ask)
-    assert {row.id for row in page.sessions} == {"to-approve", "paused", "cut-off", "failed"}
+    assert {row.id for row in page.sessions} == {"to-approve", "paused", "cut-off", "failed", "offered"}
     assert (await list_sessions(database, ask.model_copy(update={"query": "spaceship"}))).total == 0
     assert (await list_sessions(database, ask.model_copy(update={"user": "bob"}))).total == 0
 
@@ -89,6 +93,8 @@ async def test_a_migration_fills_existing_rows(
     log: InMemoryLog, database: ProjectionDatabase, projector: Projector
 ) -> None:
     await store_all_stories(log, projector)
+    async with database.begin() as tx:  # no message was answered beside the work before that migration
+        await tx.execute(delete(t.sessions).where(t.sessions.c.id == "replanned"))
     columns = (t.sessions.c.id, t.sessions.c.rest_reason, t.sessions.c.unfinished)
     before = sorted(await fetch(database, *columns))
     async with database.begin() as tx:

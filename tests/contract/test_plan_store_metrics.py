@@ -9,6 +9,7 @@ from services.plan_store.metrics import count
 from services.plan_store.projection import Projector
 from services.plan_store.tables import dead_letters
 from shared import store_api as api
+from shared.domain import commands as c
 from shared.telemetry import metrics
 from shared.testing import InMemoryLog
 from tests.support.stories import Conversation, approve
@@ -63,6 +64,17 @@ async def test_sessions_due_work_and_dead_letters_are_counted_and_zero_if_absent
     await count(database)
     assert [metric_value("dead_letters", consumer=name) for name in ("planner", "other")] == [1, 1]
     assert metric_value("parked_messages") == 0
+
+
+async def test_a_message_to_be_answered_counts_as_due_work(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector
+) -> None:
+    story = Conversation(log)
+    await story.plan()
+    await story.commit(c.Say(text="Why three steps?"))
+    await projector.load(story.id)
+    await count(database)
+    assert 0 < (metric_value("oldest_due_work_age_seconds", service="planner") or 0) < 60
 
 
 async def test_a_refused_event_is_counted_once_across_replicas(

@@ -45,7 +45,7 @@ async def fetch(database: ProjectionDatabase, *columns: Any) -> list[tuple[Any, 
 async def newer_release(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     with monkeypatch.context() as patched:
         patched.setattr(envelope, "FORMAT", NEEDS["needs"])
-        patched.setattr(envelope, "RULES", 2)
+        patched.setattr(envelope, "RULES", envelope.RULES + 1)
         yield
 
 

@@ -252,6 +252,57 @@ async def test_old_work_that_no_consumer_holds_is_recorded_as_failed(
     assert (await recent.load()).phase == "planning"
 
 
+# --- replies: messages that are answered beside the work
+
+
+async def with_running_action(log: InMemoryLog) -> Conversation:
+    """A session whose executor runs an action of its plan."""
+    story = Conversation(log)
+    step = Step(text="Pay", tool="pay", id="s1", effect="write", arguments={})
+    await story.commit(c.Say(text="Pay", workflow="execution_plan"))
+    await story.commit(c.DraftPlan(goal="Pay", steps=(step,), kind="execution"), approve, c.Start())
+    return story
+
+
+async def test_a_reply_that_nobody_makes_is_told_beside_the_work_that_goes_on(
+    log: InMemoryLog, projector: Projector, scheduler: Scheduler, broker: Broker, clock: Clock
+) -> None:
+    story = await with_running_action(log)
+    asked = await story.commit(c.Say(text="How long will it take?"))
+    await projector.load(story.id)
+    broker.done["executor"], broker.done["planner"] = 0, log.last(story.id) - 1
+    clock.ahead = timedelta(seconds=121)
+    await scheduler.sweep()
+    assert (await story.load()).reply == asked.reply, "the planner may hold the message"
+    broker.done["planner"] = log.last(story.id)
+    await scheduler.sweep()
+    await projector.load(story.id)
+    await scheduler.sweep()
+    session = await story.load()
+    assert (session.phase, session.work, session.reply) == ("executing", asked.work, None)
+    assert session.version == asked.version + 1
+    assert "could not be answered: The planner lost the work" in session.words.reply
+    assert [(entry.by, entry.kind) for entry in session.transcript[-2:]] == [
+        ("person", "message"),
+        ("planner", "answer"),
+    ]
+
+
+async def test_a_dead_letter_of_a_reply_is_told(log: InMemoryLog, scheduler: Scheduler) -> None:
+    story = Conversation(log)
+    await story.plan()
+    await story.commit(approve)
+    await story.codes()
+    asked = await story.commit(c.Say(text="Why does it divide?"))
+    assert asked.reply == c.Work(service="generator", version=asked.version)
+    for _ in range(2):  # a repeated advisory has no effect
+        await scheduler.dead_letter(advisory(log.last(story.id), consumer="generator"))
+    session = await story.load()
+    assert (session.phase, session.reply, session.version) == ("awaiting_approval", None, asked.version + 1)
+    assert "The generator gave the work up: given up after 6 deliveries" in session.words.reply
+    assert (await story.commit(c.Say(text="And now?"))).reply is not None
+
+
 # --- deadlines
 
 

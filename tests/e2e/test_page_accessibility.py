@@ -114,8 +114,10 @@ async def each_state(tab: Tab, running: RunningParley) -> AsyncIterator[str]:
     await tab.wait_for("verdict")
     await tab.wait_for("next")
     yield "ran"
+    await tab.click("new-session")
+    await tab.wait_for("example")
     await running.add_fault(fault="500", task="text_plan", times=3)
-    await tab.send("Add a step to show a few examples")
+    await tab.send("Help me create a simple calculator")
     await tab.wait_for("failure")
     yield "failed"
 

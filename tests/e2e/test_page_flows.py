@@ -150,10 +150,21 @@ async def test_the_user_edits_the_query(ada: Analyst) -> None:
 async def test_a_declined_query_does_not_run(ada: Analyst) -> None:
     tab = await ask_until_query(ada)
     await tab.click("action-refuse")
-    await tab("refuse-reason").fill("The wrong column")
     await tab.click("action-deny")
     await expect(node(tab, "execute_sql")).to_have_attribute("data-state", "failed")
+
+
+async def test_the_words_of_a_declined_query_lead_to_another_path(ada: Analyst) -> None:
+    tab = await ask_until_query(ada)
+    await tab.click("action-refuse")
+    await tab("refuse-reason").fill("The wrong column")
+    await tab.click("action-deny")
+    await tab.wait_for("tables-question")
+    await expect(tab("flow-card")).to_have_count(2)
     assert (await newest_event(tab, "approval.denied"))["reason"] == "The wrong column"
+    denied = (await newest_event(tab, "approval.denied"))["action_id"]
+    started = [event for event in await tab.events() if event["type"] == "actions.started"]
+    assert denied not in [action["action_id"] for event in started for action in event["actions"]]
 
 
 async def test_a_condition_that_changes_the_path_is_shown(ada: Analyst) -> None:

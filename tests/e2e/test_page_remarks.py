@@ -1,20 +1,35 @@
-"""A user asks about a plan in review. The journal shows the answer, and the review stays open.
+"""A user asks about what is in review or waits for approval. The journal shows the answer, and the same waits.
 
 The bus, the log and the model are fakes in this process. Everything else is real.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from tests.e2e.browser import Person
+from tests.e2e.analyst import QUESTION, Analyst, data_parley
+from tests.e2e.browser import Person, Tab
+from tests.e2e.parley_process import Json
+from tests.e2e.store_user import NO_MORE_TURNS, ONE_ORDER, Customer, cancel_replies
 from tests.support.parley import InProcess, in_process
 
 PLAN = {"goal": "A calculator", "steps": ["Add the numbers", "Test it"], "notes": ""}
+LONG = "".join(f"\n\ndef times_{n}(x: int) -> int:\n    return {n} * x\n" for n in range(3, 30))
+CODE = {"code": f"def double(x: int) -> int:\n    return 2 * x\n{LONG}", "explanation": "It doubles."}
+TESTS = """import unittest
+
+from program import double
+
+
+class DoubleTest(unittest.TestCase):
+    def test_double(self) -> None:
+        self.assertEqual(double(2), 4)
+"""
 ANSWER_TEXT = "The second step tests the first."
 REPLY = {"kind": "answer", "text": ANSWER_TEXT}
 
@@ -42,7 +57,8 @@ async def test_a_question_about_a_plan_keeps_it_in_review(browser: Browser, parl
 
         parley.model.ask = ask_later  # type: ignore[method-assign]
         await tab.send("Why two steps?")
-        await tab.wait_for("status", "is replying")
+        await tab.wait_for("status", "planner is replying to you")
+        await expect(tab("stop")).to_have_text("Withdraw my message")
         assert await tab.steps() == steps
         await expect(tab("approve")).to_be_enabled()
         may_reply.set()
@@ -54,3 +70,57 @@ async def test_a_question_about_a_plan_keeps_it_in_review(browser: Browser, parl
         await tab.check_reload()
         await tab.click("approve")
         await tab("note").get_by_text("approved plan 1").wait_for()
+
+
+def waiting(snapshot: Json) -> list[tuple[Any, Any]]:
+    """What waits for approval: each version or action with its hash."""
+    review, request = snapshot["review"], snapshot["approval_request"]
+    actions = [(action["action_id"], action["hash"]) for action in request["actions"]] if request else []
+    return [*actions, *([(review["version"], review["hash"])] if review else [])]
+
+
+async def check_question(tab: Tab, parley: InProcess, task: str, question: str) -> None:
+    """Asks a question about what waits: a reply comes, and the same waits as before."""
+    path = f"/api/sessions/{tab.session_id}"
+    read = "async (path) => (await fetch(path)).json()"
+    before = waiting(await tab.page.evaluate(read, path))
+    assert before
+    parley.model.replies[task] = [REPLY]
+    await tab.send(question)
+    await tab.wait_for("reply", ANSWER_TEXT)
+    assert waiting(await tab.page.evaluate(read, path)) == before
+
+
+async def test_a_question_about_a_change_keeps_it(browser: Browser, parley: InProcess) -> None:
+    async with Customer(browser, parley) as customer:
+        tab = await customer.request("Cancel my order", cancel_replies(*ONE_ORDER))
+        await tab.wait_for("action-approve")
+        await check_question(tab, parley, "turn", "How much do I get back?")
+        parley.model.replies["turn"] = [NO_MORE_TURNS]
+        await tab.click("action-approve")
+        await tab.wait_for("answer")
+
+
+async def test_a_question_about_code_keeps_it(browser: Browser, parley: InProcess) -> None:
+    async with Person(browser, parley.url) as ada:
+        parley.model.replies = {"text_plan": [PLAN], "code": [CODE], "tests": {"tests": TESTS}}
+        tab = await ada.tab()
+        await tab.send("A calculator")
+        await tab.wait_for("approve")
+        await tab.click("approve")
+        await tab.wait_for_state("code_approval")
+        await tab.wait_for("approve")
+        await check_question(tab, parley, "code", "What does it return?")
+        await tab.click("approve")
+        await tab("note").get_by_text("approved code 1").wait_for()
+
+
+async def test_a_question_about_a_query_keeps_it(browser: Browser, tmp_path: Path) -> None:
+    async with data_parley(tmp_path) as parley, Analyst(browser, parley) as analyst:
+        tab = await analyst.ask(QUESTION)
+        await tab.wait_for("flow-node")
+        await tab.click("tables-use")
+        await tab.wait_for("sql-request")
+        await check_question(tab, parley, "path", "What does this query do?")
+        await tab.click("action-approve")
+        await tab.wait_for("answer", "Most orders are delivered.")

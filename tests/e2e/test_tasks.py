@@ -17,6 +17,7 @@ from packs.retail.tasks.scenarios import DEFAULT_KINDS, ScenarioDeck
 from packs.retail.tasks.validate import validate_all
 from parley.client import Parley, ParleyUnavailable, RequestRefused
 from parley.events.values import SessionSettings
+from shared.domain.conversation import questions
 from tests.e2e.cli_runner import Cli, wait_for_exit
 from tests.e2e.parley_process import RunningParley
 from tests.support.store import STORE
@@ -156,11 +157,11 @@ async def test_questions_are_answered_a_limited_number_of_times(running: Running
         candidate = TaskCandidate(parley, SHOP, scenario, "asked", CandidateOptions())
         answered = await candidate._run("loop", words, candidate.introduction)
         assert answered.is_answered
-        assert len(answered.session.words.dialogue) == 1
+        assert len(questions(answered.session)) == 1
         assert [call.name for call in answered.writes] == ["cancel_pending_order"]
         unanswered = await candidate._run("again", words, "I do not say.")
         assert unanswered.writes == ()
-        assert 0 < len(unanswered.session.words.dialogue) <= MAX_QUESTIONS
+        assert 0 < len(questions(unanswered.session)) <= MAX_QUESTIONS
         assert (await parley.session(unanswered.session.id).snapshot()).phase == "resting"
 
 

@@ -179,7 +179,7 @@ async def test_an_invalid_proposal_goes_back_with_the_reason(
         session = await ann.phase("resting", "failed")
         assert session.failure is None
         sent_back = model.prompts[len(first) + 1].text
-        assert "<nudge>" in sent_back
+        assert "<problems-" in sent_back
         assert correction in sent_back
         assert not [event for event in await ann.events() if isinstance(event, facts.ApprovalGiven)]
 

@@ -199,11 +199,12 @@ async def test_a_pause_delays_the_next_call_which_gets_the_feedback_of_the_pause
         await ann.does(c.Say(text="and tell me when"))
         controlled.go.set()
         session = await ann.sees(lambda now: now.phase == "verifying")
-        assert (session.paused, session.work, session.words.unread) == (True, None, ("and tell me when",))
+        assert (session.paused, session.work) == (True, None)
+        assert [message.text for message in session.words.unread] == ["and tell me when"]
         await ann.does(c.Resume())
         outcome = await ann.sees(lambda now: now.phase == "resting" and now.answer.text != "")
         assert outcome.answer.text == "Sent, and heard."
-        assert "<feedback>\nand tell me when\n</feedback>" in model.prompts[2].text
+        assert model.prompts[2].sections("message") == ["and tell me when"]
         assert controlled.made == ["send"]
 
 

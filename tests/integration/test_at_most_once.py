@@ -8,7 +8,6 @@ import asyncio
 import json
 import os
 import random
-import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -39,12 +38,12 @@ class CancellingModel(ScriptedModel):
 
     def reply_to(self, prompt: Prompt) -> Scripted:
         if prompt.role == "planner":
-            return self._turn(prompt.data)
+            return self._turn(prompt)
         return AnswerDraft(text="Done.", confidence=1)
 
     @staticmethod
-    def _turn(text: str) -> TurnDraft | NothingToDo:
-        request = json.loads(re.findall(r"^<request>\n(.*)\n</request>$", text, re.MULTILINE)[0])
+    def _turn(prompt: Prompt) -> TurnDraft | NothingToDo:
+        request, text = json.loads(prompt.sections("request")[0]), prompt.data
         order = {"order_id": request["order_id"]}
         if '"tool": "find_user_id_by_email"' not in text:
             return TurnDraft(

@@ -57,18 +57,18 @@ class Services:
     async def _work(self, session_id: str, version: int) -> None:
         story = self.world.story(session_id)
         session = await story.load()
-        if not session.work or session.work.version != version or "wait" in session.words.request:
+        if version not in (work.version for work in session.works) or "wait" in session.words.request:
             return
         for command in self._commands(session):
             await story.commit(command)
 
 
 def _commands(session: Session) -> tuple[AnyCommand, ...]:
-    match session.phase:
+    match "planning" if session.reply else session.phase:
         case "planning" if "fail" in session.words.request:
             return (c.Fail(reason="The model said nothing."),)
         case "planning":
-            steps = (Step(text="Read two numbers"), *(Step(text=text) for text in session.words.feedback))
+            steps = (Step(text="Read two numbers"), *(Step(text=message.text) for message in session.words.unread))
             return (c.DraftPlan(goal="A calculator", steps=steps),)
         case "coding":
             return (c.DraftCode(code="print(1.5 + 2)\n"),)
@@ -202,7 +202,8 @@ async def test_a_plan_is_edited_in_the_users_editor(monkeypatch: pytest.MonkeyPa
         person.types(CTRL_D)
         plan = (await services.session()).plan
         assert plan
-        assert (plan.goal, plan.steps, plan.by) == ("A calculator", (Step(text="Fetch two numbers"),), "user:local")
+        assert (plan.goal, plan.by) == ("A calculator", "user:local")
+        assert [step.text for step in plan.steps] == ["Fetch two numbers"]
 
 
 async def test_without_an_editor_a_plan_is_edited_in_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

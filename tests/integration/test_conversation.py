@@ -78,7 +78,8 @@ async def test_a_request_becomes_a_plan_code_and_a_run_and_the_next_request_foll
     await person.does(c.Continue())
     await person.does(c.Answer(text="Now make a to-do list"))
     again = await person.phase("awaiting_approval")
-    assert again.words.earlier[0].request == "Help me create a simple calculator"
+    requests = [entry.text for entry in again.transcript if entry.kind == "request"]
+    assert requests == ["Help me create a simple calculator", "Now make a to-do list"]
     assert again.plan
     assert again.plan.number == 4
     assert [event.version for event in await person.events()] == list(range(1, again.version + 1))

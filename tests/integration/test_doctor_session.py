@@ -255,3 +255,38 @@ async def test_an_upgrade_is_advised_if_a_newer_release_continued_the_session(
     assert (checked.outcome, checked.finding.split()[0]) == ("fail", "1")
     assert "upgrade all services" in checked.advice
     assert (await check_upgrade(settings, broker._replace(outcome="fail"))).outcome == "ok", "Parley is not running"
+
+
+PAY = Step(text="Pay", tool="pay", id="s1", effect="write", arguments={})
+
+
+async def approve_a_plan(ann: Person) -> None:
+    await ann.does(c.Say(text="Pay", workflow="execution_plan"))
+    await ann.does(c.DraftPlan(goal="Pay", steps=(PAY,), kind="execution"))
+    plan = (await ann.load()).session.plan
+    assert plan
+    await ann.does(c.Approve(version=plan.version, hash=plan.hash))
+
+
+async def test_a_message_that_nobody_answers_is_reported_beside_the_work(
+    settings: Settings, plan_store: PlanStore, ann: Person, capsys: Capture
+) -> None:
+    """No service runs, but the step of the plan was handed over."""
+    await approve_a_plan(ann)
+    await ann.does(c.Start())
+    await ann.does(c.Say(text="How long will it take?"))
+    code, text = await diagnose(settings, ann, capsys)
+    assert code == 1
+    assert "executor, since" in text
+    assert "planner, to answer a message, since" in text
+    assert "The message: It waits because planner does not take it: start it" in text
+
+
+async def test_an_offer_waits_for_its_user(
+    settings: Settings, plan_store: PlanStore, ann: Person, capsys: Capture
+) -> None:
+    await approve_a_plan(ann)
+    await ann.does(c.Say(text="Or pay less?"))
+    await ann.does(c.DraftPlan(goal="Pay less", steps=(PAY,), kind="execution"))
+    _, text = await diagnose(settings, ann, capsys)
+    assert "It waits for its user: to take or keep what is offered" in text

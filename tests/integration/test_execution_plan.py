@@ -191,8 +191,8 @@ async def test_a_changed_plan_does_not_repeat_finished_steps(settings: Settings,
         await ann.does(c.Say(text="You have the wrong order: it is another one"))
         approved = await approve(ann)
         assert approved.task == failed.task
-        assert "t2.s1 find_user_id_by_email: finished" in model.prompts[1].text
-        assert "t2.s2 get_order_details: failed" in model.prompts[1].text
+        assert "- s1 find_user_id_by_email: finished" in model.prompts[1].text
+        assert "- s2 get_order_details: failed" in model.prompts[1].text
         session = await ann.phase("resting", "failed")
         assert (session.plan and session.plan.status, await order_status(settings)) == ("completed", "cancelled")
         started = [
@@ -262,8 +262,8 @@ async def test_only_allowed_tools_are_offered_and_every_version_gets_the_instruc
         await ann.sees(lambda session: session.plan is not None and session.plan.number == 2)
         for prompt in model.prompts:
             assert prompt.model == "big"
-            assert "<instructions>\nLook everything up twice.\n</instructions>" in prompt.data
-            assert "Look everything up twice." not in prompt.messages[0]["content"]
+            assert prompt.sections("instructions") == ["Look everything up twice."]
+            assert prompt.text.count("Look everything up twice.") == 1
 
 
 async def test_a_plan_without_an_allowed_tool_is_reported_to_the_user(

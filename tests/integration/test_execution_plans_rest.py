@@ -309,9 +309,9 @@ async def test_a_saved_plan_is_an_example_for_the_next_similar_request(settings:
         assert (entry.request, entry.workflow, entry.saved) == ("Look my order up", "execution_plan", True)
         assert [step.tool for step in entry.steps] == [WHO.tool, LOOK.tool]
         await rest.post(request="Look my other order up")
-        first, second = (prompt.data for prompt in rest.model.prompts)
-        assert "<examples>\n" not in first
-        result = json.loads(second.partition("<examples>\n")[2].partition("\n</examples>")[0])
+        first, second = (prompt.sections("examples") for prompt in rest.model.prompts)
+        assert first == []
+        result = json.loads(*second)
         assert (result["request"], [step["tool"] for step in result["steps"]]) == (entry.request, [WHO.tool, LOOK.tool])
 
 
@@ -322,7 +322,7 @@ async def test_a_plan_is_generated_with_given_tools_model_and_instructions(setti
         )
         assert {check.name: check.ok for check in created.checks}["references"] is True
         assert rest.model.prompts[0].model == "big"
-        assert "<instructions>\nBe quick.\n</instructions>" in rest.model.prompts[0].data
+        assert rest.model.prompts[0].sections("instructions") == ["Be quick."]
         refused = await rest.post(request="x", tools=["get_order_detail"])
         assert (rest.status, "Do you mean get_order_details" in refused["message"]) == (422, True)
         await rest.post(request="x", tools=[])

@@ -5,8 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
 from packs.retail.store import Worlds
-from parley.events.values import SessionSettings
+from parley.events.values import Planning, SessionSettings
 from parley.protocol.flows import FLOWS_LIST, FlowPage, ListFlows
 from parley.protocol.tools import TOOLS_LIST, ToolPage
 from shared.bus import Bus
@@ -30,6 +32,8 @@ COMPLAINT_PATH = ("classify_complaint", "find_customer", "read_order", "assess",
 REPLIES: dict[str, Any] = {
     "classify_prompt": {"category": "data", "reason": ""},
     "get_relevant_tables": {"tables": [{"name": "orders", "reason": "their status"}], "missing": ""},
+    "rewrite_prompt": {"question": "How many orders are pending?"},
+    "trim_relevant_tables": {"tables": [{"table": "orders", "columns": ["status"]}]},
     "generate_sql": {"sql": SQL, "explanation": "Counts them."},
     "format_final_response": {"text": f"{PENDING} orders.", "chart": "none"},
     "complaint_triage.classify_complaint": {
@@ -80,11 +84,31 @@ async def test_a_question_is_answered_after_its_tables_and_sql_were_approved(
         session = await ann.phase("resting", "failed")
         assert (session.rest_reason, session.answer.text) == ("answered", f"{PENDING} orders.")
         assert tuple(walked(session)) == QUESTION_PATH
-        assert f"<rows>\n[{PENDING}]\n</rows>" in model.prompts[-1].data
+        assert model.prompts[-1].sections("rows") == [f"[{PENDING}]"]
         calling_actions = [call.action_id for event in await ann.events() for call in event.usage]
         assert calling_actions[0] == ""  # the planner's
         # one call for each node that uses a model
         assert len(set(calling_actions[1:])) == len(calling_actions) - 1 == 4
+
+
+@pytest.mark.parametrize("planned", [True, False])
+async def test_a_question_about_a_query_that_waits_is_answered_and_the_query_still_waits(
+    settings: Settings, bus: Bus, session_id: str, planned: bool
+) -> None:
+    path = path_reply("text_to_sql", *QUESTION_PATH)
+    planning = Planning(use_planning=planned, flow="text_to_sql")
+    question = "How many orders are pending?"
+    async with open_session(settings, bus, session_id, question, path, planning=planning) as (ann, model):
+        await ann.phase("awaiting_input", "failed")
+        await ann.does(c.Answer(text=json.dumps({"tables": ["orders"]})))
+        waiting = await ann.phase("awaiting_approval", "failed")
+        model.replies["path"] = {"kind": "answer", "text": "It counts them."}
+        await ann.does(c.Say(text="What does this query do?"))
+        answered = await ann.sees(lambda session: session.reply is None and session.version > waiting.version + 1)
+        assert (answered.words.reply, answered.offer, answered.turn) == ("It counts them.", None, waiting.turn)
+        assert SQL in model.prompts[-1].sections("waiting")[0]
+        await approve_planned_action(ann)
+        assert (await ann.phase("resting", "failed")).answer.text == f"{PENDING} orders."
 
 
 async def test_a_complaint_uses_the_retail_tools_and_its_change_needs_approval(

@@ -68,7 +68,7 @@ async def test_the_tools_have_descriptions_and_hints(world: World) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert tools.keys() == {
         *("start_session", "read_session", "list_sessions", "wait"),
-        *("approve", "reject", "feedback", "answer_question"),
+        *("approve", "reject", "feedback", "answer_question", "decide_offer"),
         *("generate_execution_plan", "store_plan", "modify_execution_plan", "approve_execution_plan", "execute_plan"),
         *("skip_plan_step", "cancel_plan", "delete_plan", *READ_PLANS),
     }
@@ -147,6 +147,25 @@ async def test_actions_that_await_approval_show_their_arguments_and_are_decided(
         assert (state["waits_for"], state["actions"]) == ("work", [])
         denied = next(a for a in (await story.load()).turn.actions if a.spec.id == "1.2")  # type: ignore[union-attr]
         assert denied.status == "denied"
+
+
+async def test_a_message_withdraws_nothing_and_an_offer_is_decided_on(world: World) -> None:
+    async with assistant(world) as client:
+        started = await says(client, "start_session", request="Cancel my order", workflow="agentflow")
+        story = world.story(started["session_id"])
+        write = ActionSpec(id="a1", tool="cancel", effect="write", approval_reason="It changes an order.")
+        await story.commit(c.PlanTurn(sub_goal="Cancel", actions=(write,)))
+        asked = await says(client, "feedback", session_id=story.id, text="No, return it")
+        assert (asked["waits_for"], [action["tool"] for action in asked["actions"]]) == ("work", ["cancel"])
+        other = write.model_copy(update={"tool": "return"})
+        await story.commit(c.PlanTurn(sub_goal="Return it", actions=(other,)))
+        state = await says(client, "wait", session_id=story.id)
+        assert (state["waits_for"], state["offer"]["text"]) == ("offer", "Return it\n- return {}")
+        decision = {"session_id": story.id, "version": state["offer"]["version"]}
+        kept = await says(client, "decide_offer", **decision, take=False)
+        assert (kept["waits_for"], kept["offer"]) == ("action_approval", None)
+        assert [action["tool"] for action in kept["actions"]] == ["cancel"]
+        assert (await refused(client, "decide_offer", **decision, take=True)).endswith("[not_now]")
 
 
 async def test_a_question_is_answered(world: World) -> None:

@@ -111,8 +111,9 @@ async def test_a_plan_that_is_paused_is_not_working(settings: Settings, bus: Bus
         await parley.session(started.session_id).send(type="pause")
         paused = await plans.execute(started)
         assert (paused.status, paused.working) == ("paused", False)
-        assert not (await plans.modify(paused, "Only find me")).working
         assert (await plans.execute(paused, retry=True, wait=0)).working
+        await parley.session(started.session_id).send(type="pause")
+        assert (await plans.modify(paused, "Only find me", wait=0)).working, "a message is answered during a pause"
 
 
 async def test_the_planners_plan_is_executed_like_any_other(settings: Settings, bus: Bus) -> None:

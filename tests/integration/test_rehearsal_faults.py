@@ -14,6 +14,7 @@ from rehearsal.faults import FAULTS
 from services.planner.conversation_prompt import PlanDraft
 from shared.llm import Message, ModelFailed, ModelRequest, ModelUnreachable
 from shared.llm.client import OpenAIModel
+from shared.llm.sections import section
 from shared.settings import Settings
 from tests.support.http_client import http_client
 from tests.support.serving import serving
@@ -26,7 +27,7 @@ class TextPlan(Reply):
 
 MESSAGES: list[Message] = [
     {"role": "system", "content": "Role: planner\nTask: text_plan\nYou plan for Parley."},
-    {"role": "user", "content": "<request>\nHelp me create a simple calculator\n</request>"},
+    {"role": "user", "content": section("request", "Help me create a simple calculator")},
 ]
 
 

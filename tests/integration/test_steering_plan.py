@@ -54,7 +54,7 @@ async def when_looking_up(ann: Person) -> Session:
     return await ann.sees(lambda session: [a.spec.tool for a in running_actions(session)] == [LOOK.tool])
 
 
-async def test_a_message_during_a_step_is_answered_after_the_step_and_the_plan_continues(
+async def test_a_message_during_a_step_is_answered_beside_it_and_the_plan_continues(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     replies = (plan(WHO, LOOK, CANCEL), WORDS)
@@ -62,19 +62,17 @@ async def test_a_message_during_a_step_is_answered_after_the_step_and_the_plan_c
         await approve(ann)
         await when_looking_up(ann)
         await ann.does(c.Say(text="Why do you look it up?"))
-        assert running_actions((await ann.load()).session)
+        answered = await ann.sees(lambda session: session.words.reply == WORDS.text)
+        assert running_actions(answered)
         release()
         session = await ann.phase("resting", "failed")
         assert (session.plan and session.plan.status, await order_status(settings)) == ("completed", "cancelled")
-        kinds = [event.type for event in await ann.events()]
-        message = kinds.index("message.received", 1)
-        assert kinds[message + 1 : message + 4] == ["actions.finished", "remark.answered", "actions.started"]
-        assert "Why do you look it up?" in model.prompts[1].text
-        assert "no step begins before you reply" in model.prompts[1].text
-        assert f"{session.task}.s2 {LOOK.tool}: finished" in model.prompts[1].text
+        assert model.prompts[1].sections("message") == ["Why do you look it up?"]
+        assert "no further change begins before you reply" in model.prompts[1].sections("waiting")[0]
+        assert f"- s2 {LOOK.tool}: started" in model.prompts[1].sections("executed")[0]
 
 
-async def test_a_message_that_changes_the_plan_puts_a_new_version_in_review(
+async def test_a_message_that_changes_the_plan_offers_a_new_version(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     replies = (plan(WHO, LOOK, CANCEL), plan(WHO, LOOK))
@@ -82,8 +80,10 @@ async def test_a_message_that_changes_the_plan_puts_a_new_version_in_review(
         await approve(ann)
         await when_looking_up(ann)
         await ann.does(c.Say(text="Do not cancel it"))
+        await ann.sees(lambda session: session.offer is not None)
         release()
-        await ann.sees(lambda session: session.plan is not None and session.plan.number == 2)
+        await ann.sees(lambda session: session.work is None)
+        await ann.does(c.TakeOffer())
         await approve(ann)
         ended = await ann.phase("resting", "failed")
         assert (ended.plan and ended.plan.status, await order_status(settings)) == ("completed", "pending")

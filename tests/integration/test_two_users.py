@@ -380,11 +380,11 @@ async def test_no_message_of_another_users_session_is_received(users: TwoUsers) 
 async def test_no_mcp_tool_reaches_another_users_session(users: TwoUsers) -> None:
     """Bob's assistant calls every tool of Parley's MCP server that takes a session."""
     before = await _recorded(users.bus)
-    values = {"version": 2, "hash": "0" * 64, "text": "x", "seconds": 0}
+    values = {"version": 2, "hash": "0" * 64, "text": "x", "seconds": 0, "take": True}
     async with Assistant(mcp_server(lambda: GatewayAddress(f"ws://{users.address}/ws", "kb"))) as assistant:
         tools = (await assistant.list_tools()).tools
         named = [tool for tool in tools if "session_id" in tool.input_schema["properties"]]
-        assert len(named) == 6
+        assert len(named) == 7
         for tool in named:
             for session_id in users.sessions:
                 arguments = {name: values[name] for name in tool.input_schema["required"] if name in values}

@@ -16,7 +16,7 @@ State = dict[str, Any]
 
 def export(session: Session) -> State:
     """The session's state as recorded. Default values are omitted, except for version and phase."""
-    settings, spent = session.settings, session.spent
+    settings, spent, beside = session.settings, session.spent, session.asked_beside
     state: State = {
         "rules": session.rules,
         "owner": session.owner,
@@ -39,9 +39,10 @@ def export(session: Session) -> State:
         "turns_of_earlier_requests": session.counts.turns_before,
         "outlived_their_turn": [_action(action) for action in session.left_running],
         "settled_changes": dict(sorted(session.memory.settled.items())),
-        "remark": f"{len(session.words.remark.texts)} on {session.words.remark.phase}" if session.words.remark else "",
-        "words_for_the_next_draft": len(session.words.feedback),
-        "words_not_looked_at": len(session.words.unread),
+        "reply": f"{session.reply.service} since {session.reply.version}" if session.reply else "",
+        "offer": session.offer.version if session.offer else 0,
+        "unread": len(session.words.unread),
+        "asked_beside": f"{beside.phase}, new request {beside.begins_round}" if beside else "",
         "answered": bool(session.answer.text),
         "answer_accepted": session.answer.accepted,
         "answer_saved": session.answer.saved,

@@ -48,6 +48,10 @@ class Play:
         await commit(self.bus.log, loaded, command(loaded.session) if callable(command) else command, meta)
         return await self._ann.phase(*(phases or REST))
 
+    async def tell(self, text: str) -> None:
+        """Send a message and do not wait for the reply."""
+        await self._ann.does(c.Say(text=text))
+
     async def send(self, text: str, *phases: str) -> Session:
         return await self.apply(c.Say(text=text), *phases)
 
@@ -299,6 +303,46 @@ async def outdated(play: Play) -> None:
     await play.apply(approve)
 
 
+CALCULATE = 'Call calculate with {"expression": "2 * 3.5"}'
+LATER = Step(text="Wait", tool="wait_until", id="s0", effect="read", waits_for="time", arguments={"seconds": 60})
+AFTER = WRITE.model_copy(update={"after": ("s0",)})
+
+
+async def _wake(play: Play, *phases: str) -> Session:
+    """End the wait of a minute."""
+    later = CommandMeta(KEEPER, datetime.now(UTC) + timedelta(seconds=60))
+    return await play.apply_as_plan_store(c.Wake(), later, *phases)
+
+
+async def answered_beside(play: Play) -> None:
+    """The user asks about a plan while it is carried out: a write begins after the reply."""
+    await _begin_user_plan(play, LATER, AFTER)
+    await play.apply(approve, "waiting")
+    await play.model.fault(latency=2.0)
+    await play.tell("Why does it take so long?")
+    await _wake(play)
+    await play.model.clear_faults()
+
+
+async def offer_taken(play: Play) -> None:
+    """The user asks for something else while a plan is carried out, and takes the plan that is offered."""
+    await _begin_user_plan(play, LATER, AFTER)
+    await play.apply(approve, "waiting")
+    session = await play.send(CALCULATE, "waiting")
+    assert session.offer
+    await play.apply(c.TakeOffer(version=session.offer.version))
+    await play.apply(approve)
+
+
+async def offer_kept(play: Play) -> None:
+    """The user asks for something else while a plan is carried out, and keeps it. A write begins after that."""
+    await _begin_user_plan(play, LATER, AFTER)
+    await play.apply(approve, "waiting")
+    await play.send(CALCULATE, "waiting")
+    await _wake(play, "executing")
+    await play.apply(c.KeepOffer())
+
+
 async def forked(play: Play) -> None:
     """A fork of a program in review. The fork is recorded under the play's name."""
     parent_play = Play(play.bus, play.model, f"{play.id}-parent")
@@ -330,5 +374,8 @@ PLAYS: tuple[Callable[[Play], Awaitable[None]], ...] = (
     approved_for_later,
     by_setting,
     outdated,
+    answered_beside,
+    offer_taken,
+    offer_kept,
     forked,
 )

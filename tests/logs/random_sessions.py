@@ -21,13 +21,13 @@ def random_sessions() -> Iterator[RecordedLog]:
     """`SESSIONS` random sessions. A fork counts as one."""
     choice, count = random.Random(SEED), 0
     while count < SESSIONS:
-        for session_id, events in _play(choice):
+        for session_id, events in play(choice):
             if len(events) > 1 and count < SESSIONS:
                 count += 1
                 yield record_messages(session_id, _messages(events))
 
 
-def _play(choice: random.Random) -> list[tuple[str, list[SessionEvent]]]:
+def play(choice: random.Random) -> list[tuple[str, list[SessionEvent]]]:
     """The sessions of one random schedule, with their events. The machine's invariants are checked."""
     machine, logs = Schedules(), []
     machine.begin(**_arguments(choice, ("workflow", "turns", "ahead")))

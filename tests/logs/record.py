@@ -1,7 +1,8 @@
 """Record logs again: `python -m tests.logs.record [PLAY]…`; without a name all plays and the random sessions.
 
-Each play runs on a separate nats-server, with the services and the rehearsal model. README.md in this folder says when
-recording again is allowed.
+Each play runs on a separate nats-server, with the services and the rehearsal model. With `--states` instead, the
+recorded logs stay as they are, and only the states that they fold to are recorded again. README.md in this folder says
+when that is allowed.
 """
 
 import asyncio
@@ -19,7 +20,16 @@ from shared.log import StoredMessage
 from shared.settings import Settings
 from tests.logs.plays import PLAYS, Play
 from tests.logs.random_sessions import random_sessions
-from tests.logs.recorded import RANDOM, RecordedLog, record_messages, store, store_random
+from tests.logs.recorded import (
+    RANDOM,
+    RecordedLog,
+    load,
+    load_random,
+    names,
+    record_messages,
+    store,
+    store_random,
+)
 from tests.support.rehearsal_server import rehearsal_server
 from tests.support.stack import working
 
@@ -49,18 +59,26 @@ async def run_play(name: str, folder: Path) -> RecordedLog:
     return record_messages(name, messages)
 
 
-def main(names: list[str]) -> None:
+def fold_again() -> None:
+    """Record the states that the recorded logs fold to now."""
+    for name in names():
+        log = load(name)
+        store(name, record_messages(log.session_id, log.messages))
+    store_random([record_messages(log.session_id, log.messages) for log in load_random()])
+
+
+def main(plays: list[str]) -> None:
     """Record these plays, or all plays and the random sessions if none is named."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    for name in names or [play.__name__ for play in PLAYS]:
+    for name in plays or [play.__name__ for play in PLAYS]:
         with tempfile.TemporaryDirectory(prefix="parley-record-") as folder:
             log = asyncio.run(run_play(name, Path(folder)))
         store(name, log)
         print(f"{name}: {len(log.messages)} messages, {log.state['phase']}", flush=True)
-    if not names:
+    if not plays:
         store_random(random_sessions())
         print(f"random sessions: {RANDOM.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    fold_again() if sys.argv[1:] == ["--states"] else main(sys.argv[1:])

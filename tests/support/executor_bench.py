@@ -11,7 +11,8 @@ from parley.protocol.tools import ToolSpec
 from services.executor.handlers import Executor
 from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
 from shared.domain.commands import Work
-from shared.domain.session import Session, Words
+from shared.domain.dialogue import Words
+from shared.domain.session import Session
 from shared.domain.state import Action, Turn
 from shared.llm import ScriptedModel
 from shared.log import SessionAtPosition

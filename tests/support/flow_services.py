@@ -10,6 +10,7 @@ from parley.protocol.flows import FlowPage, FlowSpec, ListFlows, NodeSpec, tool_
 from services.gateway.ports import GatewayBus
 from shared.domain import commands as c
 from shared.domain.batches import next_batch, running_actions
+from shared.domain.conversation import questions
 from shared.domain.decide import AnyCommand
 from shared.domain.errors import CommandRefused
 from shared.domain.flow_paths import outputs
@@ -152,7 +153,7 @@ def _planner_command(session: Session) -> AnyCommand:
     planning = session.settings.planning
     if "fail" in session.words.request:
         return c.Fail(reason="The model does not answer.")
-    if "which" in session.words.request and not session.words.dialogue:
+    if "which" in session.words.request and not questions(session):
         return c.Ask(text="Which flow should this go through?", options=("text_to_sql", "complaint_triage"))
     flow = PAGE.flow(planning.flow) or TEXT_TO_SQL
     tools = tuple(tool_of(flow.name, node) for node in full_path(flow))

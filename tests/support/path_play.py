@@ -39,12 +39,6 @@ from shared.store import StoreUnavailable
 from shared.testing import InMemoryLog
 from shared.worker import Drafts, Handler, ServiceContext, WorkContext, WorkerDeps
 
-DUTY: dict[str, Service] = {
-    "planning": "planner",
-    "executing": "executor",
-    "verifying": "verifier",
-    "answering": "generator",
-}
 MAX_WORK = 400  # steps of services and user for one request: more mean an endless loop
 Responder = Callable[[str, bytes], Awaitable[bytes | None]]
 
@@ -188,8 +182,8 @@ class ScriptedSession:
 
     async def _advance(self, session: Session) -> bool:
         """Do the next step of a service or the user; False if none is due."""
-        if session.phase in DUTY:
-            await self._serve(DUTY[session.phase])
+        if session.works:
+            await self._serve(session.works[0].service)
         elif session.phase == "awaiting_approval":
             plan = session.plan
             if plan and plan.task and not undecided_actions(session.turn):

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import zip_longest
+from types import SimpleNamespace
 from typing import Any, cast
 
 from pydantic import BaseModel, JsonValue
@@ -19,7 +20,7 @@ from packs.retail.specs import SPECS
 from packs.retail.store import Worlds
 from packs.retail.tasks.replay import Changed, Replay, Shop
 from packs.retail.tasks.task import ExpectedCall
-from parley.events.values import Recalled, SessionSettings
+from parley.events.values import EntryKind, Recalled, SessionSettings, Speaker
 from parley.protocol.tools import CheckCalls, ToolPage, ToolSpec
 from rehearsal.openai_schema import CompletionMessage
 from rehearsal.prompt import read_prompt
@@ -30,7 +31,7 @@ from services.executor.tools import Registry, ToolInvocation
 from services.generator.agentflow import write_answer
 from services.generator.agentflow_prompt import AnswerReply, TaskReply
 from services.planner.agentflow import plan_turn
-from services.planner.agentflow_prompt import TurnReply
+from services.planner.agentflow_prompt import TurnReply, tool_line
 from services.planner.executor_client import MAX_SHOWN, SHOW_ALL_UP_TO
 from services.verifier.agentflow_prompt import TurnVerdictReply
 from services.verifier.handlers import verify
@@ -38,14 +39,17 @@ from shared.domain import commands as c
 from shared.domain.batches import actions_to_start, running_actions
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide
+from shared.domain.dialogue import TranscriptEntry
 from shared.domain.evolve import evolve
 from shared.domain.memory import text_of
 from shared.domain.session import Session
 from shared.domain.user_commands import UserCommand
 from shared.llm.sections import prompt
 from shared.llm.types import Message
+from shared.settings import Settings
 from shared.story import finish_action
 from shared.worker import WorkContext
+from tests.support.prompt_sections import as_prompted
 from tests.support.store import checked
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -54,12 +58,7 @@ WRITES = frozenset(spec.name for spec in SPECS if spec.effect != "read")
 DEFAULT = "Whatever you think is best."
 MAX_QUESTIONS = 20  # questions that get an answer
 HANDED_BACK = "I have seen to it."
-TOOLS = [
-    json.dumps(
-        {"name": spec.name, "description": spec.description, "effect": spec.effect, "parameters": spec.parameters}
-    )
-    for spec in SPECS
-]
+TOOLS = [*map(tool_line, SPECS)]
 REPLIES: dict[str, type[BaseModel]] = {
     "turn": TurnReply,
     "turn_verdict": TurnVerdictReply,
@@ -93,9 +92,27 @@ def ask_rehearsal(messages: Sequence[Message]) -> dict[str, Any]:
     return message
 
 
-def model(role: Any, task: str, sections: Mapping[str, Any]) -> dict[str, Any]:
-    """The `reply` of the rehearsal model to a prompt with these sections."""
-    return ask_rehearsal(prompt(role, task, "", sections))
+def model(role: Any, task: str, sections: Mapping[str, Any], *conversation: TranscriptEntry) -> dict[str, Any]:
+    """The `reply` of the rehearsal model to a prompt with this conversation and these sections."""
+    return ask_rehearsal(prompt(role, task, "", sections, transcript=conversation))
+
+
+def entry(kind: EntryKind, text: str, by: Speaker = "person") -> TranscriptEntry:
+    return TranscriptEntry(1, by, kind, text)
+
+
+def asked(question: str, text: str) -> tuple[TranscriptEntry, TranscriptEntry]:
+    """A question of the planner's, and its answer."""
+    reply = json.dumps({"reply": {"kind": "question", "text": question}})
+    return entry("question", reply, by="planner"), entry("answered", text)
+
+
+def executed(number: int, tool: str, result: object, status: str = "finished", **arguments: Any) -> TranscriptEntry:
+    """A call and what came of it, as the transcript tells it."""
+    text, call = result if isinstance(result, str) else json.dumps(result), f"{number}.1 {tool} {json.dumps(arguments)}"
+    if status == "denied":
+        return entry("decision", f"Declined {call}.")
+    return entry("run", f"{call}\n{'' if status == 'finished' else f'{status}: '}{text}", by="tool")
 
 
 class InMemory:
@@ -118,10 +135,15 @@ class RetailPlay:
         self, request: str, world: Replay, replies: Sequence[str], turns: int, tools: Sequence[ToolSpec] = SPECS
     ) -> None:
         self.session, self.played = Session("s1"), PlayResult()
+        self.deps = SimpleNamespace(settings=Settings())
         self._world, self._left, self._tools = world, list(replies), tools
         self._registry = Registry(PackSource((Retail(cast(Worlds, InMemory(world))),)))
         settings = SessionSettings(max_turns=turns, approval="never", recall=False)
         self._do(c.Say(text=request, workflow="agentflow", settings=settings))
+
+    @property
+    def prompt_session(self) -> Session:
+        return as_prompted(self.session)
 
     async def ask(
         self, messages: Sequence[Message], reply: type[BaseModel], *, refuse: Any = None, **_: object

@@ -130,7 +130,8 @@ class Person:
         return [states[-1], *(state for state in states if state.version > self._seen)]
 
     async def phase(self, *phases: str) -> Session:
-        return await self.sees(lambda session: session.phase in phases)
+        """Wait for one of these phases, in which no message is left to be answered."""
+        return await self.sees(lambda session: session.phase in phases and session.reply is None)
 
     @late_reads
     async def events(self) -> list[SessionEvent]:

@@ -29,7 +29,7 @@ ACTIONS = (
     ActionSpec(id="1.1", tool=CANCEL, arguments={"order_id": "#W1"}, effect="write"),
     ActionSpec(id="1.2", tool=NOTE, arguments={"text": "hello"}, effect="write"),
 )
-ALL = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10")
+ALL = tuple(f"I{number}" for number in range(1, 13))
 
 
 CALL = ModelCall(

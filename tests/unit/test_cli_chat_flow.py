@@ -56,7 +56,9 @@ def _path_scenario(*commands: c.Command, confirm: bool = False) -> ChatScenario:
 
 
 def table_request(form: dict[str, JsonValue] | None = FORM) -> InputRequest:
-    question = QuestionSection(question_id="1.2", about="action", content="?", options=(), form=form)
+    question = QuestionSection(
+        question_id="1.2", about="action", content="?", options=(), form=form, several=False, further=()
+    )
     return InputRequest("question", question=question)
 
 

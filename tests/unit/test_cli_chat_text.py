@@ -153,6 +153,7 @@ EXAMPLES: dict[str, object] = {
     "reason": "x", "parent_id": "p", "parent_version": 2, "carried": {}, "title": "x", "user": "bob",
     "workflow": "flow", "accepted": True, "outcomes": ({"action_id": "1.1", "ok": True},),
     "artefact": {"name": "s1/1/1.1/1", "size": 60_000, "sha256": "0"},
+    "draft": {"type": "plan", "goal": "Add", "steps": ({"text": "Add them"},)}, "offer": 3,
 }  # fmt: skip
 STARTED: dict[type[Event], dict[str, object]] = {
     facts.ActionsStarted: {"actions": ({"action_id": "1.1"},)},

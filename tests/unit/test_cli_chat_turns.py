@@ -196,7 +196,7 @@ def test_an_escalated_session_can_be_taken_over_and_handed_back() -> None:
     assert "hand the session back" in scenario.view.request.message
 
 
-@pytest.mark.parametrize("line", ["/take", "/take x {", "/take x [1]", "/back", "/remember x perhaps"])
+@pytest.mark.parametrize("line", ["/take x {", "/take x [1]", "/back", "/remember x perhaps"])
 def test_wrong_commands_show_their_usage(line: str) -> None:
     effect = slash_command(line, ChatView(session_id="s1"))
     assert isinstance(effect, ShowText)

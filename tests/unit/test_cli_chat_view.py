@@ -23,6 +23,7 @@ from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
+from shared.domain.user_commands import UserCommand
 
 AT = datetime(2030, 1, 1, tzinfo=UTC)
 PLAN = c.DraftPlan(goal="A calculator", steps=(Step(text="Add"), Step(text="Test")))
@@ -45,11 +46,8 @@ class ChatScenario:
         """Decide each command, by the service that is due or else by the user, and show its event in the chat."""
         for number, command in enumerate(commands):
             before = self.session
-            meta = (
-                CommandMeta(before.work.service, AT, work=before.work)
-                if before.work and _is_from_service(command)
-                else _user_meta(number, before)
-            )
+            work = None if isinstance(command, UserCommand) else before.reply or before.work
+            meta = CommandMeta(work.service, AT, work=work) if work else _user_meta(number, before)
             event = decide(before, command, meta)
             self._show(before, event)
         return self.view
@@ -73,10 +71,6 @@ class ChatScenario:
         self.screen.take(read)
         self.view = fold(self.view, read, self.screen)
         return self.view
-
-
-def _is_from_service(command: AnyCommand) -> bool:
-    return not isinstance(command, c.Say | c.Stop)
 
 
 def _user_meta(number: int, session: Session) -> CommandMeta:

@@ -56,7 +56,7 @@ def test_the_journal_shows_how_a_plan_was_approved_and_its_steps() -> None:
         ),
     }
     for words, event in approvals.items():
-        turn, action, note = entries(event)
+        note, turn, action = entries(event)  # the approval stands before what it allowed
         assert isinstance(turn, TurnEntry)
         assert (turn.number, turn.plan) == (1, "plan:2")
         assert action.key == "action:t2.s2", "an action that is already done is not part of the turn"

@@ -14,6 +14,7 @@ from services.executor.tools import ToolInvocation, ToolResult
 from shared.domain import commands as c
 from shared.llm import ModelFailed
 from tests.support.flow_walk import Walk, last, tool, waiting, walked
+from tests.support.prompt_sections import sections_of
 
 KITCHEN = """
 name: kitchen
@@ -104,7 +105,7 @@ async def test_each_node_of_a_path_runs_as_one_action(tmp_path: Path) -> None:
     assert [action.tokens for action in session.turn.actions] == [14, 0, 0, 14]
     [first, second] = walk.model.prompts
     assert "Role: executor\nTask: kitchen.read_wish" in first.text
-    assert "<meal>\nhot soup\n</meal>" in second.data
+    assert sections_of(second.data)["meal"] == "hot soup"
 
 
 async def test_a_write_node_waits_for_approval_of_its_arguments(tmp_path: Path) -> None:
@@ -123,7 +124,7 @@ async def test_a_rejected_node_does_not_run_and_ends_the_path(tmp_path: Path) ->
     stove = Stove()
     walk = kitchen(tmp_path, stove)
     paused = await walk.begins("I feel like soup", *PATH)
-    await walk.commit(c.Reject(action_id=waiting(paused).spec.id, reason="too hot"))
+    await walk.commit(c.Reject(action_id=waiting(paused).spec.id))
     session = await walk.goes()
     assert stove.calls == []
     assert (session.phase, last(session).status) == ("verifying", "denied")
@@ -269,12 +270,13 @@ async def test_a_question_node_uses_its_default_when_the_session_confirms_nothin
 
 
 async def test_replanning_does_not_repeat_a_finished_write_and_keeps_its_output(tmp_path: Path) -> None:
-    stove = Stove()
-    walk = kitchen(tmp_path, stove)
+    walk = kitchen(tmp_path, stove := Stove())
     session = await walk.begins("Soup", *PATH, approval="never")
     assert waiting(session).spec.tool == "kitchen.serve"
     await walk.commit(c.Say(text="on a blue plate"))
-    again = await walk.plans(*PATH)
+    await walk.plans(*PATH)  # it is offered
+    await walk.commit(c.TakeOffer())
+    again = await walk.goes()
     assert walked(again) == ["read_wish", "find_recipe"]
     assert waiting(again).spec.arguments == {"meal": "hot soup"}
     assert len(stove.calls) == 1

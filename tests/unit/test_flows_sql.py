@@ -18,6 +18,7 @@ from shared.domain.session import Session
 from sql.database import ReadOnlyDatabase, open_database
 from sql.hidden import Hidden
 from tests.support.flow_walk import Walk, last, waiting, walked
+from tests.support.prompt_sections import sections_of
 from tests.support.sql_shop import LIMITS
 from tests.unit.test_flows_sql_graph import FULL_PATH
 
@@ -141,10 +142,12 @@ async def test_a_question_is_answered_after_the_user_confirms_tables_and_sql(sho
     assert last(session).result == {"answer": "Two.", "chart": "bar"}
     sql_prompt = last_prompt(walk, "generate_sql")
     assert '{"question": "How many orders?", "sql": "SELECT count(*) FROM orders"}' in sql_prompt
-    assert "<dialect>\nsqlite\n</dialect>" in sql_prompt
+    assert sections_of(sql_prompt)["dialect"] == "sqlite"
+    assert "feedback" not in sections_of(sql_prompt), "the answer was about the tables"
     assert "password" not in "".join(prompt.data for prompt in walk.model.prompts)
     assert result_of(session, "trim_relevant_tables") == {"columns": {"orders": ["status"]}}
-    assert "<rows>\n[2]\n</rows>\n\n<row_count>\n1\n</row_count>" in last_prompt(walk, "format_final_response")
+    result_sections = sections_of(last_prompt(walk, "format_final_response"))
+    assert (result_sections["rows"], result_sections["row_count"]) == ("[2]", "1")
 
 
 async def test_without_confirmations_the_proposed_tables_are_used(shop: Shop) -> None:
@@ -168,7 +171,7 @@ async def test_an_answer_without_table_names_starts_another_search_for_tables(sh
     assert session.question
     assert "users (cities)" in session.question.text
     assert session.question.text.startswith("“I meant the cities of customers” names no table here.")
-    assert "<feedback>\nI meant the cities of customers\n</feedback>" in last_prompt(walk, "get_relevant_tables")
+    assert sections_of(last_prompt(walk, "get_relevant_tables"))["feedback"] == "I meant the cities of customers"
 
 
 async def test_a_query_of_tables_that_were_not_approved_is_sent_back(shop: Shop) -> None:
@@ -204,8 +207,8 @@ async def test_a_query_is_repaired_with_the_database_s_error_at_most_twice(shop:
     session = await walk.begins("x", *path("generate_sql", *FULL_PATH[6:]), confirm="nothing")
     assert answer(session) == "Two."
     repair_prompt = last_prompt(walk, "generate_sql")
-    assert "<sql>\nSELECT mood FROM orders\n</sql>" in repair_prompt
-    assert "mood" in repair_prompt.split("<problem>")[1]
+    assert sections_of(repair_prompt)["sql"] == "SELECT mood FROM orders"
+    assert "mood" in sections_of(repair_prompt)["problem"]
 
     walk = shop.walk(generate_sql=wrong)
     session = await walk.begins("x", *path("generate_sql", *FULL_PATH[6:]), confirm="nothing")
@@ -243,7 +246,7 @@ async def test_sql_may_be_checked_without_running_it(shop: Shop) -> None:
 async def test_sql_with_typos_is_repaired_on_request(shop: Shop) -> None:
     walk = shop.walk()
     session = await walk.begins("Fix this SQL: SELEC * FORM orders", *path(*FULL_PATH), confirm="nothing")
-    assert "<sql>\nSELEC * FORM orders\n</sql>" in last_prompt(walk, "generate_sql")
+    assert sections_of(last_prompt(walk, "generate_sql"))["sql"] == "SELEC * FORM orders"
     assert answer(session) == "Two."
 
 
@@ -325,7 +328,7 @@ async def test_a_follow_up_has_the_previous_question_and_sql(shop: Shop) -> None
     await walk.commit(c.Stop())
     await walk.begins("only in Austin", *path("rewrite_prompt", *FULL_PATH[5:]), confirm="nothing")
     rewrite_prompt = last_prompt(walk, "rewrite_prompt")
-    assert "<previous_question>\nHow many orders are pending?\n</previous_question>" in rewrite_prompt
-    assert f"<previous_sql>\n{COUNT}\n</previous_sql>" in rewrite_prompt
+    assert sections_of(rewrite_prompt)["previous_question"] == "How many orders are pending?"
+    assert sections_of(rewrite_prompt)["previous_sql"] == COUNT
     state = (await walk.page("s")).states["text_to_sql"]
     assert state["previous_tables"] == ["orders"]

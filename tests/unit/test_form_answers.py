@@ -7,9 +7,9 @@ import pytest
 
 from services.gateway.form_answers import answer_text
 from services.gateway.views.summary import describe_answer
+from shared.domain.dialogue import OpenQuestion
 from shared.domain.errors import Invalid
 from shared.domain.session import Session
-from shared.domain.state import OpenQuestion
 
 ADDRESS = {
     "type": "object",

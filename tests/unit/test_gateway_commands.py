@@ -143,7 +143,8 @@ def test_a_clients_claims_about_a_steps_effect_are_ignored() -> None:
     steps = '[{"text": "Cancel it", "tool": "shop.cancel", "effect": "read", "policy": "never"}]'
     (command,) = _commands(f'{{"type": "edit", "target": "plan", "version": 2, "steps": {steps}}}')
     assert isinstance(command, c.EditPlan)
-    assert command.steps == (Step(text="Cancel it", tool="shop.cancel"),)
+    (step,) = command.steps
+    assert step == Step(text="Cancel it", tool="shop.cancel", id=step.id)
 
 
 def _plan(*steps: Step) -> Plan:

@@ -163,13 +163,15 @@ def test_summaries_show_program_output_and_table_names() -> None:
 
 
 def test_the_rest_reason_is_shown_only_at_rest() -> None:
-    """While a service works or a review waits, the reason of an earlier rest is not shown."""
+    """While a service works, replies, or a review waits, the reason of an earlier rest is not shown."""
     story = SessionMessages()
 
     def after(command: AnyCommand) -> str:
         story.does(command)
-        assert screen_messages.snapshot(story.session).view.reason == messages.snapshot(story.session).reason
-        return f"{story.session.phase}: {messages.snapshot(story.session).reason}"
+        snapshot = messages.snapshot(story.session)
+        shown = "new" if story.session.reply else screen_messages.snapshot(story.session).view.reason
+        assert shown == snapshot.reason
+        return f"{snapshot.phase}: {snapshot.reason}"
 
     drafted = c.DraftPlan(goal="G", steps=(Step(text="One"),))
     assert after(c.Say(text="A calculator")) == "planning: new"
@@ -178,5 +180,7 @@ def test_the_rest_reason_is_shown_only_at_rest() -> None:
     assert after(drafted) == "awaiting_approval: new"
     assert after(c.CancelPlan()) == "resting: stopped"
     assert after(c.Complete()) == "resting: completed"
-    assert after(c.Say(text="Roman numerals")) == "planning: new"
+    story.does(c.Say(text="Roman numerals"))
+    assert screen_messages.snapshot(story.session).view.reason == "completed", "what is said may be a question"
+    assert messages.snapshot(story.session).reason == "new", "in version 1 a reply is work"
     assert after(drafted) == "awaiting_approval: new"

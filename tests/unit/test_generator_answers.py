@@ -26,7 +26,8 @@ from shared.settings import Settings
 from shared.story import finish_action
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, WorkContext, WorkerDeps
-from tests.unit.domain.spec import LEAVE, StoryLine, act, allow, done, given, new_request, request, say, turn, verdict
+from tests.support.prompt_sections import sections_of
+from tests.unit.domain.spec import LEAVE, StoryLine, act, allow, done, given, request, say, turn, verdict
 
 REQUEST = (request("agentflow", approval="never", max_turns=2),)
 ONE_READ = (*REQUEST, turn(act("1.1")), c.Start(), done("1.1"))
@@ -41,10 +42,8 @@ async def write_answer_for(session: Session, reply: AnswerDraft | TaskDraft) -> 
     return command, model
 
 
-def section(session: Session, name: str) -> str:
-    """The text of this section of the answer's prompt; "" if the prompt does not have it."""
-    body = build_answer_prompt(session)[1]["content"]
-    return body.split(f"<{name}>\n")[1].split(f"\n</{name}>")[0] if f"<{name}>\n" in body else ""
+def prompt_text(session: Session) -> str:
+    return "\n".join(message["content"] for message in build_answer_prompt(session, Settings()))
 
 
 # --- evidence
@@ -104,41 +103,34 @@ def test_an_invalid_answer_is_refused(bad: dict[str, Any]) -> None:
 # --- the answer's prompt
 
 
-def test_the_prompt_has_each_action_with_its_status_and_the_reason() -> None:
-    actions = (act("1.1", ask="a write", effect="write"), act("1.2"), act("1.3", "1.1"))
+def test_the_prompt_tells_what_was_done_and_what_was_declined() -> None:
+    actions = (act("1.1", ask="a write", effect="write"), act("1.2"))
     story = (*REQUEST, turn(*actions), c.Reject(action_id="1.1", reason="the other one"), c.Start(), done("1.2"))
-    lines = [json.loads(line) for line in section(given(*story, verdict()).session, "executed").split("\n")]
-    assert [(line["id"], line["status"]) for line in lines] == [
-        ("1.1", "denied"),
-        ("1.2", "finished"),
-        ("1.3", "skipped"),
-    ]
-    assert lines[0]["result"] == "the other one"
+    sections = sections_of(prompt_text(given(*story, verdict()).session))
+    assert (sections["decision"], sections["message"]) == ('Declined 1.1 orders {"id": "1.1"}.', "the other one")
+    assert sections["run"] == '1.2 orders {"id": "1.2"}\n{"found": true}'
 
 
 def test_the_prompt_has_the_results_of_earlier_requests() -> None:
     """A session looks its customer up once; answers to later requests need that result too."""
     first = (*ONE_READ, verdict("complete"), c.GiveAnswer(text="Seen.", confidence=1, evidence=("1.1",)))
-    session = given(*first, say("and now?"), turn(act("2.1")), c.Start(), done("2.1"), verdict())
-    assert json.loads(section(session.session, "earlier"))["arguments"] == {"id": "1.1"}
-    assert json.loads(section(session.session, "executed"))["id"] == "2.1"
-    assert "earlier" not in build_answer_prompt(given(*ONE_READ, verdict()).session)[1]["content"]
+    session = given(*first, say("and now?"), turn(act("2.1")), c.Start(), done("2.1"), verdict()).session
+    text = prompt_text(session)
+    assert text.index("1.1 orders") < text.index("and now?") < text.index("2.1 orders")
 
 
-def test_an_uncertain_outcome_is_reported_as_uncertain() -> None:
+def test_an_uncertain_outcome_is_told_as_uncertain() -> None:
     uncertain = c.ReportUncertain(action_id="1.1", reason="the executor was ended while it ran")
     write = act("1.1", effect="write")
     session = given(
         *REQUEST, turn(write), c.Start(), uncertain, say(LEAVE), verdict("continue", "partial"), turn(nothing=True)
-    )
-    line = json.loads(section(session.session, "executed"))
-    assert (line["status"], line["result"]) == ("uncertain", "the executor was ended while it ran")
-    assert "whether what is uncertain was done nobody knows" in " ".join(
-        build_answer_prompt(session.session)[0]["content"].split()
-    )
+    ).session
+    call = '1.1 orders {"id": "1.1"}'
+    assert sections_of(prompt_text(session))["run"] == f"{call}\nuncertain: the executor was ended while it ran"
+    assert "say that it may or may not have been done" in " ".join(prompt_text(session).split())
 
 
-def test_a_write_interrupted_by_a_stop_is_reported_by_its_late_outcome() -> None:
+def test_a_write_interrupted_by_a_stop_is_told_by_its_late_outcome() -> None:
     """The write finished after the stop; the answer after the retry has its real outcome."""
     started = (request("agentflow"), turn(act("1.1", ask="a write", effect="write")), allow("1.1"), c.Start())
     work = given(*started).session.work
@@ -146,8 +138,8 @@ def test_a_write_interrupted_by_a_stop_is_reported_by_its_late_outcome() -> None
     late = stopped.when(finish_action(action_id="1.1", ok=True, result="cancelled"), "executor", work=work)
     retried = late.then("actions.finished").leaves("resting", "nobody").given.when(c.Retry()).then("session.retried")
     retried.leaves("verifying", "verifier")
-    line = json.loads(section(given(verdict("complete"), begin=retried.session).session, "executed"))
-    assert (line["status"], line["result"]) == ("finished", "cancelled")
+    session = given(verdict("complete"), begin=retried.session).session
+    assert sections_of(prompt_text(session))["run"] == '1.1 orders {"id": "1.1"}\ncancelled'
 
 
 @pytest.mark.parametrize(
@@ -175,7 +167,8 @@ def test_a_write_interrupted_by_a_stop_is_reported_by_its_late_outcome() -> None
 )
 def test_the_prompt_has_the_reason_if_the_work_ended_incomplete(story: tuple[StoryLine, ...], why: str) -> None:
     session = given(*ONE_READ, *story).session
-    assert (session.phase, end_reason(session), section(session, "ended")) == ("answering", why, why)
+    told = sections_of(prompt_text(session)).get("ended", "")
+    assert (session.phase, end_reason(session), told) == ("answering", why, why)
 
 
 @pytest.mark.parametrize(
@@ -193,24 +186,8 @@ def test_the_end_reason_of_a_request_with_only_one_turn(status: Status, why: str
 
 def test_the_answer_s_prompt_has_the_planner_s_reason_why_nothing_was_left_to_do() -> None:
     session = given(*REQUEST, turn(nothing=True)).session
-    assert section(session, "reasoning") == "Nothing is left to do."
-    assert section(session, "executed") == ""
-
-
-def test_questions_and_feedback_of_this_request_are_separate_sections() -> None:
-    first_story = (*REQUEST, c.Ask(text="Which?"), say("#W1"), turn(act("1.1")), c.Start(), done("1.1"), verdict())
-    first_request = given(*first_story).session
-    assert (section(first_request, "dialogue"), section(first_request, "feedback")) == ("Q: Which?\nA: #W1", "")
-    story = (
-        *first_story,
-        c.GiveAnswer(text="Done.", confidence=1),
-        new_request("And mine?"),
-        say("quick"),
-        turn(act("2.1")),
-    )
-    later = given(*story, turn(act("3.1")), c.Start(), done("3.1"), verdict()).session
-    assert (section(later, "dialogue"), section(later, "feedback")) == ("", "quick")
-    assert section(later, "previous") == "- cancel my order (answered: Done.)"
+    assert '{"reply": {"kind": "nothing_to_do", "reason": "Nothing is left to do."}}' in prompt_text(session)
+    assert "run" not in sections_of(prompt_text(session))
 
 
 # --- tasks

@@ -45,7 +45,7 @@ class SessionStory:
 
     async def works(self, command: AnyCommand) -> SessionEvent:
         loaded = await self.store.load("s")
-        work = loaded.session.work
+        work = loaded.session.work or loaded.session.reply
         assert work
         by = CommandMeta(work.service, datetime.now(UTC), None, None, work)
         return (await commit(self.log, loaded, command, by))[1]
@@ -195,15 +195,16 @@ def _without_due_service(raw: StoredMessage) -> StoredMessage:
 async def test_a_session_at_rest_switches_to_newer_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     story = SessionStory()
     await story.says(c.Say(text="A calculator"), "a")
-    monkeypatch.setattr(envelope, "RULES", 3)
+    now = envelope.RULES
+    monkeypatch.setattr(envelope, "RULES", now + 1)
     assert (await story.works(c.DraftPlan(goal="g", steps=(Step(text="one"),)))).rules is None, "work is under way"
     await story.says(c.CancelPlan(), "c")
-    assert (await story.says(c.Say(text="Another one"), "b")).rules == 3
-    assert (await story.store.load("s")).session.rules == 3
+    assert (await story.says(c.Say(text="Another one"), "b")).rules == now + 1
+    assert (await story.store.load("s")).session.rules == now + 1
     assert (await story.says(c.Say(text="and fast"), "d")).rules is None, (
         "only the first event after the switch has the field"
     )
-    monkeypatch.setattr(envelope, "RULES", 2)
+    monkeypatch.setattr(envelope, "RULES", now)
     with pytest.raises(UpgradeNeeded):
         await story.store.load("s")
 

@@ -5,12 +5,19 @@ import json
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from flows.yaml_form import read_form
+from parley.events.values import EntryKind
+from parley.protocol.tools import ToolPage
 from rehearsal.openai_schema import CompletionMessage
 from rehearsal.prompt import read_prompt
 from scripts.gen_contract import CONTRACT, TRIAGE, replies
+from services.planner.agentflow_prompt import tool_sections
+from services.planner.tool_choice import ToolChoice
+from shared.domain.commands import Work
+from shared.domain.session import Session
+from shared.llm.dialogue import waiting_sections
 from shared.llm.sections import prompt
 
 ROOT = Path(__file__).parents[2]
@@ -20,6 +27,13 @@ TASKS: dict[str, Any] = json.loads(CONTRACT.read_text(encoding="utf-8"))
 class Prompt(NamedTuple):
     role: str
     sections: set[str]
+
+
+CONVERSATION = {"request", "message", "answered", "decision", "run", "question", "verdict"}
+HELPERS = {  # what these functions add to the sections of a prompt
+    "waiting_sections": {"waiting", "offer"},
+    "tool_sections": {"rules", "tools", "more_tools"},
+}
 
 
 @cache
@@ -38,25 +52,33 @@ def prompts() -> dict[str, Prompt]:
 
 
 def prompts_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, Prompt]]:
-    """The prompts of a function: `prompt("role", "task", rules, sections)` or `run.ask_model("task", …)`."""
+    """The prompts of a function: `prompt("role", "task", rules, sections, …)` or `run.ask_model("task", …)`."""
     for call in ast.walk(function):
         match call:
             case ast.Call(
                 func=ast.Name(id="prompt"),
                 args=[ast.Constant(value=str(role)), ast.Constant(value=str(task)), _, sections],
+                keywords=keywords,
             ):
-                yield task, Prompt(role, section_names(sections, function))
+                others = {word.arg: word.value for word in keywords}
+                parts = (sections, *(others[name] for name in ("system", "opening") if name in others))
+                names = {name for part in parts for name in section_names(part, function)}
+                yield task, Prompt(role, names | (CONVERSATION if "transcript" in others else set()))
             case ast.Call(func=ast.Attribute(attr="ask_model"), args=[ast.Constant(value=str(task)), _, sections, _]):
                 yield task, Prompt("executor", section_names(sections, function))
 
 
 def section_names(sections: ast.expr, function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """The keys of a dictionary literal, or of one that the function assigns to this name."""
+    """The keys of a dictionary literal, of one that the function assigns to this name, or of a helper's."""
     match sections:
-        case ast.Dict(keys=names):
-            return {ast.literal_eval(name) for name in names if name}
+        case ast.Dict(keys=names, values=values):
+            spread = (value for name, value in zip(names, values, strict=True) if name is None)
+            more = {name for part in spread for name in section_names(part, function)}
+            return {ast.literal_eval(name) for name in names if name} | more
         case ast.DictComp(generators=[ast.comprehension(iter=names)]):
             return set(ast.literal_eval(assigned_value(names, function)))
+        case ast.Call(func=ast.Name(id=helper)):
+            return HELPERS[helper]
     return section_names(assigned_value(sections, function), function)
 
 
@@ -69,6 +91,14 @@ def assigned_value(name: ast.expr, function: ast.FunctionDef | ast.AsyncFunction
         and any(isinstance(target, ast.Name) and target.id == name.id for target in node.targets)
     ]
     return value
+
+
+def test_the_helpers_add_the_sections_that_are_listed_here() -> None:
+    waiting = Session("s", reply=Work(service="planner", version=1))
+    page = ToolPage(tools=(), total=0)
+    added = (waiting_sections(waiting), tool_sections(ToolChoice(page), str))
+    assert [set(sections) for sections in added] == list(HELPERS.values())
+    assert {kind for kind in get_args(EntryKind) if kind not in ("draft", "answer")} == CONVERSATION
 
 
 def test_the_contract_has_exactly_the_tasks_of_the_services() -> None:

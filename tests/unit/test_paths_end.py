@@ -24,7 +24,7 @@ WALKED = (*PLANNED, *walk(1), *walk(2), *walk(3))
 ANSWERED = (*WALKED, *walk(4, answer="12 orders", confidence=0.75))
 FAILED = (*PLANNED, *walk(1), c.Start(), finish_action(action_id="1.2", ok=False, error="no such table"))
 LOOK_FIRST = node("sql.run", arguments={"sql": "select 1"}, approval_reason="look first")
-REFUSED = (*PLANNED, *walk(1), c.ChangeTurn(actions=(LOOK_FIRST,)), c.Reject(action_id="1.5", reason="too slow"))
+REFUSED = (*PLANNED, *walk(1), c.ChangeTurn(actions=(LOOK_FIRST,)), c.Reject(action_id="1.5"))
 CUT_SHORT = (*PLANNED, *walk(1), edit(after="1.1"))
 WRITING_NODE = node("sql.run", effect="write", arguments={"n": 1}, approval_reason="it changes something")
 
@@ -36,7 +36,7 @@ WRITING_NODE = node("sql.run", effect="write", arguments={"n": 1}, approval_reas
         ((*WALKED, *walk(4)), "partial", "path-walked", "ended after sql.tell"),
         (CUT_SHORT, "partial", "path-walked", "ended after sql.look"),
         (FAILED, "failure", "path-ended", "sql.write (failed): no such table"),
-        (REFUSED, "failure", "path-ended", "sql.run (denied): too slow"),
+        (REFUSED, "failure", "path-ended", "sql.run (denied)"),
         ((*PLANNED, c.Skip(action_id="1.1")), "failure", "path-ended", "no node was run"),
     ],
 )

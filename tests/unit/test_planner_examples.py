@@ -18,6 +18,7 @@ from shared.log import SessionAtPosition
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, WorkContext, WorkerDeps
+from tests.support.prompt_sections import sections_of
 from tests.unit.domain.spec import given, say
 from tests.unit.test_planner_turns import KNOWN, planned
 
@@ -35,8 +36,8 @@ async def find_examples(_: Session) -> Sequence[LibraryEntry]:
 
 def examples(prompt: Prompt) -> Any:
     """The examples in the prompt; None if it has none."""
-    _, tag, rest = prompt.data.partition("<examples>\n")
-    return json.loads(rest.partition("\n</examples>")[0]) if tag else None
+    lines = sections_of(prompt.data).get("examples")
+    return json.loads(lines) if lines else None
 
 
 async def test_accepted_calls_are_examples_for_the_first_turn_of_a_request() -> None:

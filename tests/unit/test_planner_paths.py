@@ -19,10 +19,10 @@ from services.planner.flow_prompt import FlowPath, NewNode, PathDraft, PathReply
 from services.planner.path_cache import PathCache
 from shared.bus import BusUnavailable
 from shared.domain import commands as c
-from shared.domain.session import Session, with_words
-from shared.domain.state import AnsweredQuestion
+from shared.domain.session import Session
 from shared.flows import chain_problems, full_path, group_by_flow, missing_inputs, path_problems
 from shared.llm import ModelFailed, ModelUnreachable, ScriptedModel
+from shared.llm.sections import section
 from shared.log import SessionAtPosition
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
@@ -104,8 +104,9 @@ def session_for(text: str = "tea please", *, confirm: Any = "nodes", **planning:
 
 async def test_a_path_becomes_a_turn_whose_nodes_depend_on_each_other() -> None:
     bench = PlannerBench()
-    result = await bench.plan(session_for(), GOOD)
+    result = await bench.plan(session_for(), GOOD.model_copy(update={"say": "It takes a minute."}))
     assert isinstance(result, c.PlanTurn)
+    assert result.say == "It takes a minute."
     assert result.path == PathPlan(nodes=WHOLE, attempts=1)
     assert [(a.id, a.tool, a.effect, a.depends_on) for a in result.actions] == [
         ("1.1", "tea.boil", "read", ()),
@@ -116,8 +117,9 @@ async def test_a_path_becomes_a_turn_whose_nodes_depend_on_each_other() -> None:
 
 
 async def test_a_path_that_needs_confirmation_becomes_a_draft_for_review() -> None:
-    plan = await PlannerBench().plan(session_for(confirm="path"), GOOD)
+    plan = await PlannerBench().plan(session_for(confirm="path"), GOOD.model_copy(update={"say": " Soon. "}))
     assert isinstance(plan, c.DraftPlan)
+    assert plan.say == "Soon."
     assert (plan.kind, [step.tool for step in plan.steps], plan.notes) == ("path", list(WHOLE), "why")
     assert plan.path == PathPlan(nodes=WHOLE, attempts=1)
     session = given(*(c.Say(text="tea", workflow="flow"), plan)).session
@@ -129,7 +131,7 @@ async def test_an_invalid_path_is_sent_back_with_the_reasons() -> None:
     result = await bench.plan(session_for(), BAD, GOOD)
     assert result.path.attempts == 2
     assert "tell needs tea, which nothing before it makes." in bench.model.prompts[1].text
-    assert "<problems>\n" not in bench.model.prompts[0].text
+    assert "<problems-" not in bench.model.prompts[0].text
 
 
 @pytest.mark.parametrize("tries", [1, 3])
@@ -196,7 +198,7 @@ async def test_the_fallback_uses_the_flow_that_the_invalid_path_names() -> None:
     assert after_failure.path.nodes == ("wash.scrub", "wash.dry")
     unknown = await PlannerBench(BOTH).plan(session_for(), *[paths(("bath", ("x",)))] * 3)
     assert isinstance(unknown, c.Ask)
-    answered = with_words(session_for(), dialogue=(AnsweredQuestion(unknown.text, "whatever"),))
+    answered = given(unknown, c.Answer(text="whatever"), begin=session_for()).session
     again = await PlannerBench(BOTH).plan(answered, *[paths(("bath", ("x",)))] * 3)
     assert isinstance(again, c.Fail), "the planner does not ask twice"
     assert "name one of tea, wash" in again.reason
@@ -293,7 +295,7 @@ async def test_a_rejected_path_is_not_taken_from_the_cache_for_the_next_plan() -
     refused = given(c.Reject(replan=True), begin=story.session).session
     again = await bench.plan(refused, GOOD)
     assert not again.path.cached
-    assert f"<problems>\nThe person wants another path than {', '.join(WHOLE)}." in bench.model.prompts[0].text
+    assert section("problems", f"The person wants another path than {', '.join(WHOLE)}.") in bench.model.prompts[0].text
     assert (await bench.plan(session_for(confirm="path"))).path.cached
 
 
@@ -375,13 +377,14 @@ def test_problems_of_a_path_have_titles_for_people_and_names_for_programs() -> N
 
 def test_the_prompt_has_the_flows_and_a_shortened_state() -> None:
     page = ONE.model_copy(update={"states": {"tea": {"request": "r" * 999, "rows": list(range(400)), "few": [1]}}})
-    text = build_prompt(session_for(), page, ())[1]["content"]
-    assert '"possible_next_nodes": ["brew", "tell"]' in text
+    system, told = build_prompt(session_for(), Settings(), page, ())
+    assert '"possible_next_nodes": ["brew", "tell"]' in system["content"]
+    text = system["content"] + told["content"]
     assert '"asks"' not in text, "fields with their default are left out"
     assert '"(400 entries)"' in text
     assert '"few": [1]' in text
     assert "r" * 401 not in text
-    assert "<examples>\n" not in text
+    assert "<examples-" not in text
 
 
 def test_an_empty_reply_is_invalid() -> None:

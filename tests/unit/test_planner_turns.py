@@ -19,18 +19,20 @@ from services.planner.examples import no_examples
 from services.planner.flow import PathPlanner
 from services.planner.handlers import Planner
 from services.planner.proposals import STALLED_AFTER, TurnProposal, is_stalled, repetition_problem, validate
+from services.planner.tool_choice import ToolChoice
+from services.planner.turn_reply import turn_reply
 from shared.domain import commands as c
 from shared.domain.errors import Invalid
 from shared.domain.memory import MAX_OUTCOME_SUMMARY, MAX_WHOLE_OUTCOMES, action_history
 from shared.domain.messages import drafting_session
-from shared.domain.session import Session, with_words
-from shared.domain.state import AnsweredQuestion
+from shared.domain.session import Session
 from shared.llm import ScriptedModel
 from shared.log import SessionAtPosition
 from shared.settings import Settings
 from shared.story import finish_action
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, WorkContext, WorkerDeps
+from tests.support.prompt_sections import sections_of
 from tests.support.store import STORE, checked
 from tests.unit.domain.spec import StoryLine, act, given, request, say, turn, verdict
 
@@ -241,7 +243,7 @@ async def planned(
     tools: FixedTools | None = None,
     recall: Any = nothing,
     examples: Any = no_examples,
-) -> tuple[c.PlanTurn | c.Ask | c.AnswerRemark, ScriptedModel]:
+) -> tuple[c.PlanTurn | c.NoDraft, ScriptedModel]:
     log, model = InMemoryLog(), ScriptedModel(*replies)
     deps = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
     context = WorkContext(deps, SessionAtPosition(session, 0), cause="s1:cause")
@@ -252,9 +254,11 @@ async def test_a_remark_is_answered_in_words_or_becomes_a_turn_of_the_next_reque
     answered = given(*KNOWN, turn(nothing=True), c.GiveAnswer(text="It is #W1.", confidence=1), say("why that one?"))
     answer, model = await planned(answered.session, WordsDraft(text="You named it."))
     assert answer == c.AnswerRemark(text="You named it.")
-    prompt = repr(model.prompts[0])
-    assert r"<remark>\nwhy that one?\n</remark>" in prompt
-    assert r"<review>\nIt is #W1.\n</review>" in prompt
+    prompt = model.prompts[0]
+    assert sections_of(prompt.data)["message"] == "why that one?"
+    assert json.loads(prompt.messages[-2]["content"].rpartition("\n")[2]) == {
+        "reply": {"kind": "answer", "text": "It is #W1."}
+    }
     command, _ = await planned(answered.session, draft(LOOK))
     assert isinstance(command, c.PlanTurn)
 
@@ -294,8 +298,8 @@ async def test_after_several_rejected_proposals_the_planner_asks_the_user() -> N
     assert isinstance(question, c.Ask)
     assert question.text.startswith("I cannot go on by myself. There is no tool “nope” here.")
     assert "There is no tool “nope” here." in model.prompts[1].text
-    assert "<nudge>" not in model.prompts[0].messages[1]["content"]
-    answered = with_words(given(*FLOW).session, dialogue=(AnsweredQuestion(question.text, "go on"),))
+    assert "problems" not in sections_of(model.prompts[0].text)
+    answered = given(*FLOW, question, c.Answer(text="go on")).session
     again, _ = await planned(answered, *[bad] * (MAX_PROPOSALS + MAX_SEARCHES))
     assert isinstance(again, c.PlanTurn), "the planner does not ask the same question twice"
     assert "There is no tool “nope” here." in again.reasoning
@@ -349,31 +353,50 @@ async def test_a_task_is_planned_without_a_model() -> None:
 
 # --- the prompt
 
+ONE_TOOL = ToolChoice(ToolPage(tools=(FETCH,), total=1))
+
+
+def prompt_text(session: Session, tools: ToolChoice = ONE_TOOL, **more: Any) -> str:
+    return "\n".join(message["content"] for message in turn_prompt.build_prompt(session, Settings(), tools, **more))
+
 
 def test_the_prompt_leaves_out_empty_sections_and_keeps_the_order_of_the_others() -> None:
-    plain = turn_prompt.build_prompt(given(*FLOW).session, ToolPage(tools=(FETCH,), total=1), ())[1]["content"]
-    assert _names(plain) == ["tools", "request", "turn"]
+    assert list(sections_of(prompt_text(given(*FLOW).session))) == ["capabilities", "tools", "request", "turn"]
     story: tuple[StoryLine, ...] = (say("Cancel it", workflow="agentflow", knowledge=(Knowledge(name="n", text="t"),)),)
     story += (c.Ask(text="Which?"), say("#W1"), *ran(1, "fetch", "page"), turn(nothing=True))
     story += (c.GiveAnswer(text="Done", confidence=1), say("And this?"), c.Ask(text="Which now?"), say("#W2"))
     story += (*ran(3, "fetch", "x", n=3)[:-1], verdict("retry", "failure"))
     hint = (Recalled(session_id="s0", request="r", outcome="o"),)
-    full = turn_prompt.build_prompt(
-        given(*story).session, ToolPage(tools=(FETCH,), total=9, rules=("Be kind.",)), hint, "again"
-    )[1]
-    assert " ".join(_names(full["content"])) == (
-        "rules tools more_tools previous recalled knowledge request dialogue turn sub_goals earlier executed verdicts "
-        "problems nudge"
+    tools = ToolChoice(ToolPage(tools=(FETCH,), total=9, rules=("Be kind.",)), (SEND,))
+    text = prompt_text(given(*story).session, tools, recalled=hint, problems="again")
+    assert " ".join(sections_of(text)) == (
+        "capabilities rules tools more_tools knowledge request answered run verdict message recalled found_tools turn "
+        "sub_goals problems"
     )
-    assert "Q: Which now?\nA: #W2" in full["content"]
-    assert "#W1" not in full["content"], "the answer to an earlier request's question"
-    assert "2 of 5" in full["content"]
+    sections = sections_of(text)
+    assert (sections["answered"], sections["verdict"], sections["turn"]) == ("#W2", "failure; retry. seen", "2 of 5")
+    assert (sections["run"], sections["problems"]) == ('3.1 fetch {"n": 3}\nx', "again")
 
 
-def test_the_prompt_has_tools_without_internal_fields() -> None:
-    body = turn_prompt.build_prompt(given(*FLOW).session, ToolPage(tools=(SEND,), total=1), ())[1]["content"]
-    line = body.split("<tools>\n")[1].split("\n")[0]
-    assert set(json.loads(line)) == {"name", "description", "effect", "parameters"}
+def test_a_tool_is_described_once_without_its_schema_which_the_reply_has() -> None:
+    for tools in (ToolChoice(ToolPage(tools=(SEND,), total=1)), ToolChoice(ToolPage(tools=(), total=1), (SEND,))):
+        text = prompt_text(given(*FLOW).session, tools)
+        assert [line for line in text.splitlines() if "Send a mail" in line] == ["send (write): Send a mail"]
+    schema = json.dumps(turn_reply(ToolPage(tools=SPECS, total=len(SPECS)), searchable=False).model_json_schema())
+    assert "The order's id with its leading #" in schema
+
+
+def test_turns_of_a_request_begin_alike() -> None:
+    """What was recalled and found for one turn only stands after the conversation."""
+    hint = (Recalled(session_id="s0", request="r", outcome="o"),)
+    first = turn_prompt.build_prompt(given(*FLOW).session, Settings(), ONE_TOOL, recalled=hint)
+    second = turn_prompt.build_prompt(given(*KNOWN[:5]).session, Settings(), ONE_TOOL._replace(found=(SEND,)))
+    third = turn_prompt.build_prompt(given(*KNOWN).session, Settings(), ONE_TOOL)
+    assert first[0] == second[0] == third[0]
+    assert second[:3] == third[:3]
+    for earlier, later in ((first, second), (second, third)):
+        told = earlier[-1]["content"].partition("<recalled-")[0].partition("<found_tools-")[0].partition("<turn-")[0]
+        assert later[len(earlier) - 1]["content"].startswith(told.strip())
 
 
 @pytest.mark.parametrize(
@@ -395,7 +418,7 @@ def test_an_empty_reply_is_invalid(empty: dict[str, Any]) -> None:
     [
         ({"text": "Who?"}, "Who?"),
         (
-            {"sub_goal": "Look", "actions": [{"tool": "fetch", "text": "a page"}, {"text": "?"}, None]},
+            {"sub_goal": "Look", "actions": [{"call": {"tool": "fetch"}, "text": "a page"}, {"text": "?"}, None]},
             "Look\n- `fetch` a page",
         ),
         ({"reasoning": "Done."}, "Done."),
@@ -408,7 +431,3 @@ def test_a_partial_reply_is_shown_as_text(partial: dict[str, Any], text: str) ->
 
 def _kinds(reply: type[Any]) -> list[str]:
     return [kind.model_fields["kind"].default for kind in reply.kinds()]
-
-
-def _names(body: str) -> list[str]:
-    return [line[1:-1] for line in body.split("\n") if line.startswith("<") and not line.startswith("</")]

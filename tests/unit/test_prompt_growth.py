@@ -1,4 +1,4 @@
-"""A prompt at turn 50 is no longer than at turn 15, because it contains a bounded summary of the history."""
+"""A prompt after 50 requests is no longer than after 30, because it has a bounded part of the conversation."""
 
 from collections.abc import Callable
 
@@ -9,6 +9,8 @@ from services.generator import conversation_prompt as generator
 from services.planner import conversation_prompt as planner
 from services.verifier import conversation_prompt as verifier
 from shared.domain.session import Session
+from shared.settings import Settings
+from tests.support.prompt_sections import as_prompted
 from tests.unit.domain.spec import TO_CODE, StoryLine, approve, checked, draft, given, program, say
 
 WORDS = "Keep it simple, and show what it does. " * 20
@@ -28,11 +30,19 @@ def code_changes(number: int) -> list[StoryLine]:
 
 def size(session: Session) -> int:
     """Characters of the longest prompt that a service would build for this session."""
-    prompts = (planner.build_prompt(session), generator.build_prompt(session), verifier.build_tests_prompt(session))
+    told, settings = as_prompted(session), Settings()
+    prompts = (
+        planner.build_prompt(told, settings),
+        generator.build_prompt(told, settings),
+        verifier.build_tests_prompt(told),
+    )
     return max(sum(len(message["content"]) for message in prompt) for prompt in prompts)
 
 
 @pytest.mark.parametrize("story", [rounds, code_changes])
 def test_prompts_stop_growing(story: Callable[[int], list[StoryLine]]) -> None:
-    short, long = (given(*story(number)).session for number in (15, 50))
-    assert size(long) <= size(short) * 1.01
+    """The longest of some prompts in a row: the older half of a conversation is left out at once."""
+    early, late = (
+        max(size(given(*story(n)).session) for n in numbers) for numbers in (range(20, 35, 3), range(40, 55, 3))
+    )
+    assert late <= early * 1.01

@@ -12,7 +12,8 @@ from packs.retail.policy import RULES, CompletedCall, violations
 from packs.retail.tasks.replay import Shop
 from rehearsal.examples import EXAMPLES
 from rehearsal.refusals import DEMO_MODEL
-from tests.support.retail_play import TOOLS, PlayResult, model, play, wrong_writes
+from shared.domain.dialogue import TranscriptEntry
+from tests.support.retail_play import TOOLS, PlayResult, asked, entry, executed, model, play, wrong_writes
 from tests.support.store import STORE
 
 FILES = Path(__file__).parents[1] / "requests"
@@ -141,24 +142,18 @@ def poisoned_shop(injection: str) -> Shop:
 # --- one planner call
 
 
-def turn(request: str, *executed: dict[str, Any], **sections: Any) -> dict[str, Any]:
-    defaults = {"request": request, "rules": RULES, "tools": TOOLS, "executed": [json.dumps(call) for call in executed]}
-    return model("planner", "turn", defaults | sections)
+def turn(request: str, *conversation: TranscriptEntry, **sections: Any) -> dict[str, Any]:
+    defaults = {"rules": RULES, "tools": TOOLS}
+    return model("planner", "turn", defaults | sections, entry("request", request), *conversation)
 
 
-def executed_call(number: int, tool: str, result: object, status: str = "finished", **arguments: Any) -> dict[str, Any]:
-    text = result if isinstance(result, str) else json.dumps(result)
-    named = {"id": f"{number}.1", "turn": number, "tool": tool, "arguments": arguments}
-    return {**named, "status": status, "result": text}
-
-
-def hugos_reads(*order_ids: str) -> list[dict[str, Any]]:
+def hugos_reads(*order_ids: str) -> list[TranscriptEntry]:
     """The calls that identify Hugo and read his account and these orders."""
     data = shop().data
     return [
-        executed_call(1, "find_user_id_by_email", "hugo_dahl_2656", email=HUGO),
-        executed_call(2, "get_user_details", data["users"]["hugo_dahl_2656"], user_id="hugo_dahl_2656"),
-        *(executed_call(3, "get_order_details", data["orders"][order_id], order_id=order_id) for order_id in order_ids),
+        executed(1, "find_user_id_by_email", "hugo_dahl_2656", email=HUGO),
+        executed(2, "get_user_details", data["users"]["hugo_dahl_2656"], user_id="hugo_dahl_2656"),
+        *(executed(3, "get_order_details", data["orders"][order_id], order_id=order_id) for order_id in order_ids),
     ]
 
 
@@ -166,22 +161,23 @@ def test_the_customer_is_identified_first() -> None:
     reply = turn("Please cancel my order #W6954348")
     assert "e-mail" in reply["text"]
     assert reply["kind"] != "turn"
-    again = turn("Please cancel my order #W6954348", dialogue=[f"Q: {reply['text']}\nA: it's {HUGO}"])
+    again = turn("Please cancel my order #W6954348", *asked(reply["text"], f"it's {HUGO}"))
     assert [action["arguments"] for action in again["actions"]] == [{"email": HUGO}]
 
 
 def test_an_unknown_customer_gets_one_more_question_and_then_a_refusal() -> None:
-    missing = executed_call(1, "find_user_id_by_email", "Error: user not found", "failed", email="nobody@example.com")
+    missing = executed(1, "find_user_id_by_email", "Error: user not found", "failed", email="nobody@example.com")
     request = "Cancel #W6954348, it was a mistake. nobody@example.com"
     first = turn(request, missing)
     assert "could not find" in first["text"]
-    after = turn(request, missing, dialogue=[f"Q: {first['text']}\nA: I don't know"])
+    after = turn(request, missing, *asked(first["text"], "I don't know"))
     assert after["kind"] == "nothing_to_do"
 
 
 def test_a_customer_identified_in_an_earlier_request_stays_identified() -> None:
-    earlier = [json.dumps(executed_call(1, "find_user_id_by_email", "hugo_dahl_2656", email=HUGO))]
-    reply = turn("And how much is on my gift card?", earlier=earlier)
+    answered = entry("answer", '{"reply": {"kind": "answer", "text": "Done."}}', by="generator")
+    follow_up = entry("message", "And how much is on my gift card?")
+    reply = turn(f"Who am I? {HUGO}", *hugos_reads()[:1], answered, follow_up)
     assert [action["tool"] for action in reply["actions"]] == ["get_user_details"]
 
 
@@ -203,10 +199,10 @@ def test_a_question_about_an_open_choice_offers_the_options() -> None:
     assert reply["options"] == ["no longer needed", "ordered by mistake"]
 
 
-@pytest.mark.parametrize("status", ["denied", "failed", "uncertain", "skipped", "finished"])
+@pytest.mark.parametrize("status", ["denied", "failed", "uncertain", "finished"])
 def test_an_earlier_call_is_not_planned_again(status: str) -> None:
     result = {"order_id": PENDING, "status": "cancelled"} if status == "finished" else "Error: something"
-    reply = turn(CANCEL, *hugos_reads(PENDING), executed_call(4, "cancel_pending_order", result, status, **CANCELLED))
+    reply = turn(CANCEL, *hugos_reads(PENDING), executed(4, "cancel_pending_order", result, status, **CANCELLED))
     assert reply["kind"] == "nothing_to_do"
     assert reply["reason"]
 
@@ -216,14 +212,14 @@ def test_a_correction_after_a_denial_is_followed() -> None:
     reply = turn(
         f"Return the alarm clock to my mastercard. {HUGO}",
         *hugos_reads("#W2999776", "#W4123594", PENDING),
-        executed_call(4, "return_delivered_order_items", "denied", "denied", **returned),
-        feedback=["No, please return the alarm clock to my gift card instead"],
+        executed(4, "return_delivered_order_items", "denied", "denied", **returned),
+        entry("message", "No, please return the alarm clock to my gift card instead"),
     )
     assert [action["arguments"]["payment_method_id"] for action in reply["actions"]] == ["gift_card_8264183"]
 
 
 def test_an_ambiguous_correction_after_a_denial_changes_nothing() -> None:
-    reply = turn(CANCEL, *hugos_reads(PENDING), feedback=["Or rather cancel #W4123594, unless it is on its way"])
+    reply = turn(CANCEL, *hugos_reads(PENDING), entry("message", "Or rather cancel #W4123594, unless it is on its way"))
     assert reply["kind"] != "turn"
     assert "leaves open what shall be done" in reply["text"]
 
@@ -238,7 +234,7 @@ def test_an_unavailable_variant_is_not_replaced_by_another(words: str) -> None:
 
 
 def test_a_read_with_a_truncated_result_is_planned_again() -> None:
-    truncated = executed_call(3, "get_order_details", '{"order_id": "#W6954348", "us…', order_id=PENDING)
+    truncated = executed(3, "get_order_details", '{"order_id": "#W6954348", "us…', order_id=PENDING)
     reply = turn(CANCEL, *hugos_reads(), truncated)
     assert [action["arguments"] for action in reply["actions"]] == [{"order_id": PENDING}]
 
@@ -270,7 +266,7 @@ def test_a_return_and_an_exchange_on_the_same_order_are_both_refused() -> None:
 
 
 def test_a_rejected_call_is_not_proposed_again() -> None:
-    reply = turn(CANCEL, *hugos_reads(PENDING), nudge="cancel_pending_order: the order is processed")
+    reply = turn(CANCEL, *hugos_reads(PENDING), problems="cancel_pending_order: the order is processed")
     assert reply["kind"] != "turn"
     assert "the order is processed" in reply["reason"]
 
@@ -283,29 +279,27 @@ def test_a_request_for_a_person_is_handed_over(words: str) -> None:
 # --- verdicts and answers
 
 
-def verdict(request: str, actions: list[dict[str, Any]], executed: list[dict[str, Any]]) -> dict[str, Any]:
-    sections = {"actions": [json.dumps(call) for call in actions], "executed": [json.dumps(call) for call in executed]}
-    return model("verifier", "turn_verdict", {"request": request, **sections})
+def verdict(request: str, actions: list[TranscriptEntry], before: list[TranscriptEntry]) -> dict[str, Any]:
+    sections = {"actions": [call.text.partition(" {")[0] for call in actions]}
+    return model("verifier", "turn_verdict", sections, entry("request", request), *before, *actions)
 
 
 def test_a_verdict_follows_from_the_results() -> None:
-    done = executed_call(4, "cancel_pending_order", {"order_id": PENDING, "status": "cancelled"}, **CANCELLED)
+    done = executed(4, "cancel_pending_order", {"order_id": PENDING, "status": "cancelled"}, **CANCELLED)
     result = verdict(CANCEL, [done], hugos_reads(PENDING))
     assert (result["status"], result["next_action"]) == ("success", "complete")
     reads = hugos_reads(PENDING)
     result = verdict(CANCEL, reads[2:], reads[:2])
     assert (result["status"], result["next_action"]) == ("success", "continue")
-    doubtful = executed_call(4, "cancel_pending_order", "no answer", "uncertain", **CANCELLED)
+    doubtful = executed(4, "cancel_pending_order", "no answer", "uncertain", **CANCELLED)
     result = verdict(CANCEL, [doubtful], hugos_reads(PENDING))
     assert (result["status"], result["next_action"]) == ("failure", "escalate")
-    wrong = executed_call(4, "get_product_details", "Error: product not found", "failed", product_id="1")
+    wrong = executed(4, "get_product_details", "Error: product not found", "failed", product_id="1")
     assert verdict(CANCEL, [wrong, done], hugos_reads(PENDING))["status"] == "partial"
 
 
-def answer(request: str, *executed: dict[str, Any], **sections: Any) -> dict[str, Any]:
-    return model(
-        "generator", "answer", {"request": request, "executed": [json.dumps(call) for call in executed], **sections}
-    )
+def answer(request: str, *conversation: TranscriptEntry, **sections: Any) -> dict[str, Any]:
+    return model("generator", "answer", sections, entry("request", request), *conversation)
 
 
 @pytest.mark.parametrize(
@@ -314,27 +308,20 @@ def answer(request: str, *executed: dict[str, Any], **sections: Any) -> dict[str
         ("finished", "is cancelled"),
         ("denied", "not approved"),
         ("uncertain", "not certain"),
-        ("skipped", "Not done"),
         ("failed", "failed"),
     ],
 )
 def test_an_answer_reports_the_outcome_of_a_write(status: str, sentence: str) -> None:
     result = {"order_id": PENDING, "status": "cancelled"} if status == "finished" else "Error: something"
-    reply = answer(CANCEL, *hugos_reads(PENDING), executed_call(4, "cancel_pending_order", result, status, **CANCELLED))
+    reply = answer(CANCEL, *hugos_reads(PENDING), executed(4, "cancel_pending_order", result, status, **CANCELLED))
     assert sentence in reply["text"]
     assert ("is cancelled (" in reply["text"]) is (status == "finished")
     assert (reply["confidence"] > 0.9) is (status == "finished")
     assert reply["evidence"] == ["4.1"]
 
 
-def test_a_skipped_write_is_reported_with_its_reason() -> None:
-    skipped_by_user = executed_call(4, "cancel_pending_order", "skipped by the person", "skipped", **CANCELLED)
-    text = answer(CANCEL, *hugos_reads(PENDING), skipped_by_user)["text"]
-    assert f"Not done (skipped by the person): cancel order {PENDING}" in text
-    assert "failed" not in text
-    reason = "an action it depends on did not finish"
-    skipped_dependent = executed_call(4, "cancel_pending_order", reason, "skipped", **CANCELLED)
-    assert f"Not done ({reason})" in answer(CANCEL, *hugos_reads(PENDING), skipped_dependent)["text"]
+def test_a_write_that_was_never_made_is_reported_as_not_done() -> None:
+    assert f"Not done: cancel order {PENDING}" in answer(CANCEL, *hugos_reads(PENDING))["text"]
 
 
 def test_an_answer_gives_the_reason_of_a_refusal() -> None:

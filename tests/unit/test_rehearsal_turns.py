@@ -11,7 +11,8 @@ from packs.retail.specs import SPECS
 from packs.retail.tasks.replay import Shop
 from parley.protocol.tools import ToolSpec
 from rehearsal.explicit_calls import explicit_calls
-from tests.support.retail_play import TOOLS, PlayResult, model, play
+from shared.domain.dialogue import TranscriptEntry
+from tests.support.retail_play import TOOLS, PlayResult, entry, executed, model, play
 from tests.support.store import STORE
 
 JUDE = "jude.banerjee8262@example.com"
@@ -36,29 +37,22 @@ def play_request(request: str, *replies: str) -> PlayResult:
     return play(request, shop(), replies)
 
 
-def turn(request: str, *executed: dict[str, Any], **sections: Any) -> dict[str, Any]:
-    defaults = {"request": request, "rules": RULES, "tools": TOOLS, "executed": [json.dumps(call) for call in executed]}
-    return model("planner", "turn", defaults | sections)
+def turn(request: str, *conversation: TranscriptEntry, **sections: Any) -> dict[str, Any]:
+    defaults = {"rules": RULES, "tools": TOOLS}
+    return model("planner", "turn", defaults | sections, entry("request", request), *conversation)
 
 
-def answer(request: str, *executed: dict[str, Any], **sections: Any) -> str:
-    defaults = {"request": request, "executed": [json.dumps(call) for call in executed], **sections}
-    return str(model("generator", "answer", defaults)["text"])
+def answer(request: str, *conversation: TranscriptEntry) -> str:
+    return str(model("generator", "answer", {}, entry("request", request), *conversation)["text"])
 
 
-def executed_call(number: int, tool: str, result: object, **arguments: Any) -> dict[str, Any]:
-    text = result if isinstance(result, str) else json.dumps(result)
-    named = {"id": f"{number}.1", "turn": number, "tool": tool, "arguments": arguments}
-    return {**named, "status": "finished", "result": text}
-
-
-def judes_reads(*orders: str) -> list[dict[str, Any]]:
+def judes_reads(*orders: str) -> list[TranscriptEntry]:
     """The calls that identify Jude and read his account and these orders."""
     data = STORE
     return [
-        executed_call(1, "find_user_id_by_email", "jude_banerjee_8935", email=JUDE),
-        executed_call(2, "get_user_details", data["users"]["jude_banerjee_8935"], user_id="jude_banerjee_8935"),
-        *(executed_call(3, "get_order_details", data["orders"][order_id], order_id=order_id) for order_id in orders),
+        executed(1, "find_user_id_by_email", "jude_banerjee_8935", email=JUDE),
+        executed(2, "get_user_details", data["users"]["jude_banerjee_8935"], user_id="jude_banerjee_8935"),
+        *(executed(3, "get_order_details", data["orders"][order_id], order_id=order_id) for order_id in orders),
     ]
 
 
@@ -79,7 +73,7 @@ def test_an_explicit_call_is_planned(words: str) -> None:
         ("time.get_current_time", {"timezone": "Asia/Tokyo"})
     ]
     assert reply["final"]
-    done = executed_call(1, "time.get_current_time", "It is 09:30.", timezone="Asia/Tokyo")
+    done = executed(1, "time.get_current_time", "It is 09:30.", timezone="Asia/Tokyo")
     assert turn(words, done, tools=[json.dumps(CLOCK)])["kind"] == "nothing_to_do"
     assert "It is 09:30." in answer(words, done)
 
@@ -87,12 +81,13 @@ def test_an_explicit_call_is_planned(words: str) -> None:
 def test_a_missing_tool_is_requested_once_and_then_reported() -> None:
     first = turn(TOKYO, more_tools=OTHERS)
     assert first == {"kind": "more_tools", "words": "time.get_current_time"}
-    nudge = "These are the tools that fit “time.get_current_time”."
-    assert turn(TOKYO, more_tools=OTHERS, nudge=nudge, tools=[*TOOLS, json.dumps(CLOCK)])["actions"]
-    after = turn(TOKYO, more_tools=OTHERS, nudge=nudge)
+    found = "These are the tools that fit “time.get_current_time”."
+    assert turn(TOKYO, more_tools=OTHERS, problems=found, found_tools=[json.dumps(CLOCK)])["actions"]
+    after = turn(TOKYO, more_tools=OTHERS, problems=found)
     assert after["kind"] == "nothing_to_do"
     assert "no tool time.get_current_time" in after["reason"]
-    assert "no tool time.get_current_time" in answer(TOKYO, reasoning=after["reason"])
+    closed = entry("draft", json.dumps({"reply": after}), by="planner")
+    assert "no tool time.get_current_time" in answer(TOKYO, closed)
 
 
 @pytest.mark.parametrize(
@@ -122,14 +117,13 @@ def test_a_call_that_the_rules_forbid_is_not_repeated() -> None:
     ("status", "result", "text"),
     [
         ("denied", "", "I did not look your account up, because that was not approved."),
-        ("skipped", "", "I did not look your account up, because that was not approved."),
         ("failed", "Error: user not found", "I could not find an account with these details."),
     ],
 )
 def test_an_account_whose_lookup_was_not_approved_is_not_reported_as_missing(
     status: str, result: str, text: str
 ) -> None:
-    lookup = {**executed_call(1, "find_user_id_by_email", result, email=JUDE), "status": status}
+    lookup = executed(1, "find_user_id_by_email", result, status, email=JUDE)
     assert turn(f"Cancel #W9389119, a mistake. {JUDE}", lookup)["text"].startswith(text)
 
 
@@ -178,24 +172,22 @@ def test_the_model_finds_the_tools_of_the_store_among_80_others() -> None:
 
 
 HELP = f"I want a coupon for 10 %, so get me a manager. {JUDE}"
-TRANSFER = executed_call(3, "transfer_to_human_agents", "Transfer successful", summary="wants a coupon")
+TRANSFER = executed(3, "transfer_to_human_agents", "Transfer successful", summary="wants a coupon")
 BY_A_PERSON = "cancel pending order #W5318900, ordered by mistake"
-CANCELLED_BY_PERSON = executed_call(
+CANCELLED_BY_PERSON = executed(
     4, "cancel_pending_order", {"status": "cancelled"}, order_id="#W5318900", reason="ordered by mistake"
 )
 
 
 def test_a_request_is_handed_over_only_once() -> None:
-    assert (
-        turn(HELP, *judes_reads(), TRANSFER, CANCELLED_BY_PERSON, feedback=["No coupon, but I cancelled it."])["kind"]
-        == "nothing_to_do"
-    )
+    reply = turn(HELP, *judes_reads(), TRANSFER, CANCELLED_BY_PERSON, entry("message", "No coupon. I cancelled it."))
+    assert reply["kind"] == "nothing_to_do"
     assert [call["tool"] for call in play_request(HELP).deeds].count("transfer_to_human_agents") == 1
 
 
 def test_an_answer_reports_the_actions_and_words_of_the_person_who_took_over() -> None:
     text = answer(
-        HELP, *judes_reads(), TRANSFER, CANCELLED_BY_PERSON, feedback=["No coupon, but he may keep the lamp."]
+        HELP, *judes_reads(), TRANSFER, CANCELLED_BY_PERSON, entry("message", "No coupon, but he may keep the lamp.")
     )
     assert "handed you over" in text
     assert f"done besides: {BY_A_PERSON}" in text

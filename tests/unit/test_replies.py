@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from flows.text_to_sql.prompts import GenerateReply
-from parley.reply import QuestionDraft, Reply, WordsDraft, content_of, with_kinds, without_kinds
+from parley.reply import AcceptedOffer, QuestionDraft, Reply, WordsDraft, content_of, with_kinds, without_kinds
 from services.generator.conversation_prompt import CodeReply
 from services.planner.agentflow_prompt import TurnReply
 from services.planner.conversation_prompt import PlanDraft, PlanReply
@@ -31,27 +31,26 @@ def test_a_kind_without_its_envelope_is_accepted() -> None:
         PLAN | {"question": WHICH},
     ],
 )
-def test_a_question_beside_a_usable_plan_is_a_note(beside: dict[str, Any]) -> None:
+def test_a_question_beside_a_usable_plan_is_kept(beside: dict[str, Any]) -> None:
     reply = PlanReply.model_validate(beside)
-    assert reply.reply == PlanDraft(goal="A game", steps=["Draw it"], notes=WHICH)
-    assert PlanReply.model_validate({"reply": PLAN | {"notes": "In red.", "question": WHICH}}).reply == PlanDraft(
-        goal="A game", steps=["Draw it"], notes=f"In red.\n{WHICH}"
-    )
-    assert PlanReply.model_validate({"reply": PLAN | {"question": None}}).reply == PlanDraft(
-        goal="A game", steps=["Draw it"]
-    )
+    assert reply.reply == PlanDraft.model_validate(PLAN | {"say": WHICH})
+    asked = PlanReply.model_validate({"reply": PLAN | {"say": "In red.", "question": WHICH}})
+    assert asked.reply == PlanDraft.model_validate(PLAN | {"say": f"In red.\n{WHICH}"})
+    assert PlanReply.model_validate({"reply": PLAN | {"question": None}}).reply == PlanDraft.model_validate(PLAN)
 
 
 @pytest.mark.parametrize(
     ("reply", "usable", "note"),
     [
-        (TurnReply, {"actions": [{"tool": "look"}]}, "reasoning"),
-        (PathReply, {"paths": [{"flow": "tea", "nodes": ["boil"]}]}, "reasoning"),
-        (CodeReply, {"code": "print(1)"}, "explanation"),
+        (TurnReply, {"actions": [{"tool": "look"}]}, "say"),
+        (PathReply, {"paths": [{"flow": "tea", "nodes": ["boil"]}]}, "say"),
+        (CodeReply, {"code": "print(1)"}, "say"),
         (GenerateReply, {"sql": "SELECT 1"}, "explanation"),
     ],
 )
-def test_a_question_beside_any_usable_reply_is_a_note(reply: type[Reply], usable: dict[str, Any], note: str) -> None:
+def test_a_question_beside_any_usable_reply_is_told_with_it(
+    reply: type[Reply], usable: dict[str, Any], note: str
+) -> None:
     kind = reply.kinds()[0].model_fields["kind"].default
     draft = reply.model_validate({"reply": usable | {"kind": kind, "question": WHICH}}).reply
     assert (draft.kind, getattr(draft, note)) == (kind, WHICH)
@@ -73,14 +72,14 @@ def test_other_replies_are_invalid(bad: Any) -> None:
 
 
 def test_a_reply_without_some_kinds_refuses_them() -> None:
-    only_plan = without_kinds(PlanReply, "question", "answer")
+    only_plan = without_kinds(PlanReply, "question", "answer", "take_offer")
     assert issubclass(only_plan, PlanReply)
     assert (only_plan.__name__, only_plan.kinds()) == ("PlanReply", (PlanDraft,))
     assert only_plan is with_kinds(PlanReply, [PlanDraft])
     assert without_kinds(PlanReply, "unknown") is PlanReply
     with pytest.raises(ValidationError, match="no question can be asked here now"):
         only_plan.model_validate({"reply": {"kind": "question", "text": WHICH}})
-    assert without_kinds(PlanReply, "plan").kinds() == (QuestionDraft, WordsDraft)
+    assert without_kinds(PlanReply, "plan").kinds() == (QuestionDraft, WordsDraft, AcceptedOffer)
 
 
 def test_the_content_of_a_partial_reply_is_taken_from_its_envelope() -> None:

@@ -108,8 +108,14 @@ def arguments_of(*tools: ToolSpec) -> list[Any]:
     schema, closed = strict_schema(turn_reply(ToolPage(tools=tools, total=len(tools)), searchable=True))
     assert closed
     assert [*openai_problems(schema), *llama_problems(schema)] == []
-    call = schema["properties"]["reply"]["anyOf"][0]["properties"]["actions"]["items"]
-    return [item["properties"]["arguments"] for item in call.get("anyOf", [call])]
+    call = schema["properties"]["reply"]["anyOf"][0]["properties"]["actions"]["items"]["properties"]["call"]
+    return [_arguments(item) for item in call.get("anyOf", [call])]
+
+
+def _arguments(call: dict[str, Any]) -> Any:
+    """The arguments in the schema of a call, beside its tool or apart."""
+    own = {name: value for name, value in call["properties"].items() if name != "tool"}
+    return own["arguments"] if own.keys() == {"arguments"} else {**call, "properties": own, "required": [*own]}
 
 
 def test_arguments_follow_the_schema_of_the_tool_and_optional_ones_may_be_null() -> None:
@@ -118,7 +124,7 @@ def test_arguments_follow_the_schema_of_the_tool_and_optional_ones_may_be_null()
     spec = tool(properties={"city": city, "unit": unit, "days": {"type": "integer"}}, required=["city"])
     [arguments] = arguments_of(spec)
     assert arguments["properties"] == {
-        "city": {"type": "string"},
+        "city": {"type": "string", "description": "Where."},
         "unit": {"type": ["string", "null"], "enum": ["C", "F", None]},
         "days": {"type": ["integer", "null"]},
     }
@@ -155,7 +161,9 @@ for _ in range(8):
 def test_arguments_outside_the_strict_subset_are_json_text(parameters: dict[str, Any]) -> None:
     simple = tool(properties={"a": {"type": "string"}}, required=["a"])
     unsupported, plain = arguments_of(tool(**parameters), simple)
-    assert unsupported == {"type": "string", "description": "The arguments as JSON text"}
+    assert unsupported["type"] == "string"
+    _, _, told = unsupported["description"].partition("A JSON object as text, of this schema: ")
+    assert json.loads(told) == {"type": "object", **parameters}
     assert plain["properties"] == {"a": {"type": "string"}}
     reply = turn_reply(ToolPage(tools=(tool(**parameters),), total=1), searchable=True)
     call = {"tool": "t", "arguments": '{"filter": {"a": [1]}}', "text": "", "depends_on": []}
@@ -178,7 +186,9 @@ def test_a_turn_needs_tools_and_can_request_unlisted_ones() -> None:
         *("turn", "nothing_to_do", "more_tools")
     ]
     none = turn_reply(ToolPage(tools=(), total=0), searchable=True)
-    assert [kind.model_fields["kind"].default for kind in none.kinds()] == ["nothing_to_do", "question", "answer"]
+    assert [kind.model_fields["kind"].default for kind in none.kinds()] == [
+        *("nothing_to_do", "question", "answer", "take_offer")
+    ]
     assert turn_reply(STORE, searchable=True) is turn_reply(STORE, searchable=True), "the type is cached"
 
 

@@ -85,8 +85,11 @@ def test_results_and_programs_are_sent_once() -> None:
 
 def test_a_review_can_be_discarded_but_not_stopped() -> None:
     states = [(after, screen_messages.allowed_for(after)) for _, _, after in transitions(load("conversation"))]
-    reviews = [can for after, can in states if after.phase == "awaiting_approval"]
+    reviews = [can for after, can in states if after.phase == "awaiting_approval" and not after.works]
+    replies = [can for after, can in states if after.phase == "awaiting_approval" and after.works]
     assert len(reviews) > 1
+    assert replies
+    assert all("stop" in can for can in replies)  # it withdraws the message
     assert all("stop" not in can for can in reviews)
     assert any("cancel" in can for can in reviews)
     assert all(

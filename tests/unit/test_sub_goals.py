@@ -16,6 +16,7 @@ from services.verifier.sub_goal_verdicts import NOT_JUDGED
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.story import Story
+from tests.support.prompt_sections import sections_of
 from tests.unit.domain.spec import given, turn
 from tests.unit.test_cli_chat_turns import last
 from tests.unit.test_cli_chat_view import ChatScenario
@@ -105,8 +106,8 @@ async def test_a_turn_with_one_sub_goal_has_only_the_verdict_on_the_turn() -> No
 def test_the_prompt_lists_the_actions_of_each_sub_goal() -> None:
     session: Session = given(*OPEN).session
     assert session.turn
-    section = build_turn_prompt(session, session.turn)[1]["content"].split("<sub_goal>\n")[1].split("\n</sub_goal>")[0]
-    assert [json.loads(line) for line in section.splitlines()] == [
+    lines = sections_of(build_turn_prompt(session, session.turn)[-1]["content"])["sub_goal"].splitlines()
+    assert [json.loads(line) for line in lines] == [
         {"sub_goal": MAIL, "actions": ["1.1"]},
         {"sub_goal": LOOK_UP, "actions": ["1.2"]},
     ]

@@ -1,12 +1,15 @@
-"""Prompts hardly grow with the session: those of turn 50 have at most 1.2 times the tokens of those of turn 5.
+"""Prompts hardly grow: just before a compaction, late ones have at most 1.2 times the tokens of early ones.
 
-The sessions have about 50 turns with results of the sample store: many requests, or one long request.
+Until the conversation in a prompt has reached its limit, each prompt of a task goes on from the one before. Then the
+older half is left out at once, and the next prompts go on from there. The sessions have about 50 turns with results of
+the sample store: many requests, or one long request.
 """
 
 import asyncio
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple
 
 import pytest
 from pydantic_core import to_json
@@ -20,37 +23,55 @@ from rehearsal.tokens import count
 from services.executor.tools import MAX_RESULT
 from services.generator.agentflow_prompt import build_answer_prompt
 from services.planner.agentflow_prompt import build_prompt
+from services.planner.tool_choice import ToolChoice
 from services.verifier.agentflow_prompt import build_turn_prompt
 from shared.domain import commands as c
-from shared.domain.session import MAX_ROUNDS, SESSION
+from shared.domain.session import SESSION, Session
 from shared.llm import Message
+from shared.settings import Settings
 from shared.story import Story, finish_action
+from tests.support.prompt_sections import as_prompted
 from tests.support.store import STORE
 from tests.unit.domain.spec import request, say
 
 USERS: list[Any] = [user for user in STORE["users"].values() if len(user["orders"]) >= 2]
 PAGE = ToolPage(tools=SPECS, total=len(SPECS), rules=RULES)
 MAX_GROWTH = 1.2
-MAX_SESSION = 100_000  # bytes of such a session
+MAX_SESSION = 250_000  # bytes of such a session
 MAX_LOADABLE = 3_500_000  # bytes of a session that one message can carry
-Tokens = dict[int, dict[str, int]]  # by turn and role
+TOOLS = ToolChoice(PAGE)
 
 
-def tokens(messages: list[Message]) -> int:
-    return sum(count(message["content"]) for message in messages)
+class Sized(NamedTuple):
+    """A prompt, and the version of the oldest event of which its conversation tells."""
+
+    messages: list[Message]
+    begins: int
+
+    @property
+    def tokens(self) -> int:
+        return sum(count(message["content"]) for message in self.messages)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(message["content"] for message in self.messages)
 
 
 class LongSession(Story):
-    """A session whose turns read from the store. `prompt_tokens` has the size of each prompt, by turn and role."""
+    """A session whose turns read from the store. `prompts` has the prompts of each role, one a turn."""
 
     def __init__(self, world: World) -> None:
         super().__init__()
         self._world = world
-        self.prompt_tokens: Tokens = {}
+        self.prompts: dict[str, list[Sized]] = {"planner": [], "verifier": [], "generator": []}
+
+    def _prompted(self, role: str, build: Callable[[Session], list[Message]]) -> None:
+        session = as_prompted(self.session)
+        self.prompts[role].append(Sized(build(session), session.transcript[0].version))
 
     async def turn(self, *calls: tuple[str, dict[str, Any]], last: bool = False) -> None:
         number = self.session.counts.turns + 1
-        sizes = self.prompt_tokens[number] = {"planner": tokens(build_prompt(self.session, PAGE, ()))}
+        self._prompted("planner", lambda session: build_prompt(session, Settings(), TOOLS))
         specs = tuple(
             ActionSpec(id=f"{number}.{i}", tool=name, arguments=given) for i, (name, given) in enumerate(calls, 1)
         )
@@ -60,9 +81,10 @@ class LongSession(Story):
         for spec in specs:
             message = await self._world.call(spec.tool, spec.arguments)
             self.apply(finish_action(action_id=spec.id, ok=not message.startswith("Error"), result=message))
-        assert self.session.turn is not None
-        sizes["verifier"] = tokens(build_turn_prompt(self.session, self.session.turn))
-        sizes["generator"] = tokens(build_answer_prompt(self.session))
+        turn = self.session.turn
+        assert turn is not None
+        self._prompted("verifier", lambda session: build_turn_prompt(session, turn))
+        self._prompted("generator", lambda session: build_answer_prompt(session, Settings()))
         why = "All 3 lookups returned."
         self.apply(c.VerifyTurn(status="success", next_action="complete" if last else "continue", reasoning=why))
 
@@ -118,41 +140,36 @@ def played(play: Callable[[LongSession], Any]) -> LongSession:
     return asyncio.run(run())
 
 
-def growth(long_session: LongSession, late: int, early: int) -> dict[str, float]:
-    """The factor by which the prompt of each role grows between two turns."""
-    return {
-        role: long_session.prompt_tokens[late][role] / long_session.prompt_tokens[early][role]
-        for role in long_session.prompt_tokens[late]
-    }
+def cycles(prompts: list[Sized]) -> list[list[Sized]]:
+    """The prompts between two compactions."""
+    return [list(cycle) for _, cycle in groupby(prompts, key=lambda prompt: prompt.begins)]
 
 
-def test_prompts_do_not_grow_over_many_requests() -> None:
-    """Turns 50 and 5 are each the second of their request; turns 51 and 6 the third, which the answer follows."""
-    long_session = played(many_requests)
-    assert len(long_session.session.words.earlier) == MAX_ROUNDS
-    for late, early in ((50, 5), (51, 6), (49, 4)):
-        assert growth(long_session, late, early)["planner"] <= MAX_GROWTH
-        assert growth(long_session, late, early)["verifier"] <= MAX_GROWTH
-    assert growth(long_session, 51, 6)["generator"] <= MAX_GROWTH
-    first_request = long_session.prompt_tokens[2]["planner"]
-    assert long_session.prompt_tokens[50]["planner"] <= MAX_GROWTH * first_request
-    assert len(SESSION.dump_json(long_session.session)) < MAX_SESSION
+@pytest.mark.parametrize("play", [many_requests, one_request, one_read_a_turn])
+@pytest.mark.parametrize("role", ["planner", "verifier", "generator"])
+def test_late_prompts_are_hardly_longer_than_early_ones(play: Callable[[LongSession], Any], role: str) -> None:
+    prompts = played(play).prompts[role]
+    first, *others = (cycle[-1].tokens for cycle in cycles(prompts))
+    assert len(prompts) >= 50
+    assert len(others) >= 2
+    assert max(others) <= MAX_GROWTH * first
 
 
-def test_prompts_do_not_grow_over_one_long_request() -> None:
-    long_session = played(one_request)
-    growth_by_role = growth(long_session, 50, 5)
-    assert set(growth_by_role) == {"planner", "verifier", "generator"}
-    assert max(growth_by_role.values()) <= MAX_GROWTH, growth_by_role
-    assert long_session.session.memory.executed >= 150
-    assert len(SESSION.dump_json(long_session.session)) < MAX_SESSION
+@pytest.mark.parametrize("play", [many_requests, one_request, one_read_a_turn])
+@pytest.mark.parametrize("role", ["planner", "verifier", "generator"])
+def test_between_two_compactions_each_prompt_goes_on_from_the_one_before(
+    play: Callable[[LongSession], Any], role: str
+) -> None:
+    for cycle in cycles(played(play).prompts[role]):
+        for earlier, later in pairwise(cycle):
+            shared = next(n for n, pair in enumerate(zip(earlier.text, later.text, strict=False)) if len(set(pair)) > 1)
+            assert shared >= max(earlier.text.rfind(f"</{name}-") for name in ("run", "request", "verdict", "message"))
 
 
-def test_fewer_reads_a_turn_reach_the_same_prompt_size_later() -> None:
-    long_session = played(one_read_a_turn)
-    assert max(growth(long_session, 50, 20).values()) <= MAX_GROWTH
-    full = played(one_request).prompt_tokens[50]
-    assert all(long_session.prompt_tokens[50][role] <= MAX_GROWTH * full[role] for role in full)
+def test_a_session_stays_small() -> None:
+    for play in (many_requests, one_request):
+        assert len(SESSION.dump_json(played(play).session)) < MAX_SESSION
+    assert played(one_request).session.memory.executed >= 150
 
 
 @pytest.mark.parametrize("result", ["x" * 47_990, [{"n": n, "text": 'ä"\\' * 8} for n in range(700)]])
@@ -164,5 +181,5 @@ def test_a_turn_of_fifty_large_results_can_still_be_loaded(result: Any) -> None:
     planned = c.PlanTurn(sub_goal="read it all", actions=specs)
     session = Story().apply(request("agentflow"), planned, c.Start(), *results)
     assert len(SESSION.dump_json(session)) < MAX_LOADABLE
-    prompt_size = tokens(build_turn_prompt(session, session.turn)) if session.turn else 0
-    assert prompt_size < 20_000
+    assert session.turn
+    assert Sized(build_turn_prompt(as_prompted(session), session.turn), 0).tokens < 20_000

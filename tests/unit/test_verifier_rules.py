@@ -19,6 +19,7 @@ from shared.settings import Settings
 from shared.story import finish_action
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, WorkContext, WorkerDeps
+from tests.support.prompt_sections import sections_of
 from tests.support.store import STORE
 from tests.unit.domain.spec import HAPPENED, LEAVE, StoryLine, act, allow, given, request, say, turn, verdict
 
@@ -228,14 +229,32 @@ async def test_a_model_may_escalate_to_a_person() -> None:
 # --- the prompt
 
 
-def test_the_prompt_separates_the_current_turn_from_earlier_calls() -> None:
+def test_the_prompt_names_the_actions_of_the_turn_and_tells_all_results() -> None:
     session: Session = given(*READS, turn(cancel("2.1")), c.Start(), ends("2.1", CANCELLED)).session
     assert session.turn is not None
-    body = build_turn_prompt(session, session.turn)[1]["content"]
-    executed, actions = body.split("<executed>\n")[1].split("</executed>")[0], body.split("<actions>\n")[1]
-    assert ('"1.1"' in executed, '"2.1"' in executed) == (True, False)
-    assert ('"1.1"' in actions, '"2.1"' in actions) == (False, True)
-    assert "cancel my order" in body
+    body = build_turn_prompt(session, session.turn)[-1]["content"]
+    assert sections_of(body)["actions"] == "2.1 cancel_pending_order: finished"
+    told = "".join(message["content"] for message in build_turn_prompt(session, session.turn))
+    assert (
+        told.index("cancel my order")
+        < told.index("1.1 find_user_id_by_email {")
+        < told.index("2.1 cancel_pending_order {")
+    )
+
+
+def test_the_prompt_tells_why_an_action_was_not_run() -> None:
+    depending = call("1.3").model_copy(update={"depends_on": ("1.1",)})
+    story = (
+        *REQUEST,
+        turn(call("1.1", "send_mail", "write", approval_reason="a write"), call("1.2", "read"), depending),
+    )
+    session = given(*story, c.Reject(action_id="1.1", reason="not now"), c.Start(), ends("1.2", "page")).session
+    assert session.turn is not None
+    assert sections_of(build_turn_prompt(session, session.turn)[-1]["content"])["actions"].splitlines() == [
+        "1.1 send_mail: denied (not now)",
+        "1.2 read: finished",
+        "1.3 fetch: skipped (an action it depends on did not finish)",
+    ]
 
 
 def test_the_prompt_contains_the_questions_and_answers_of_the_request() -> None:
@@ -249,7 +268,9 @@ def test_the_prompt_contains_the_questions_and_answers_of_the_request() -> None:
     )
     session = given(*story, ends("1.1", "sent")).session
     assert session.turn is not None
-    assert "Q: Which?\nA: #W7" in build_turn_prompt(session, session.turn)[1]["content"]
+    prompt = build_turn_prompt(session, session.turn)
+    assert json.loads(prompt[2]["content"])["reply"]["text"] == "Which?"
+    assert sections_of(prompt[3]["content"])["answered"] == "#W7"
 
 
 def test_every_verdict_has_both_analyses() -> None:

@@ -97,7 +97,10 @@ class Then:
     event: SessionEvent
 
     def leaves(self, phase: str, due_service: str, **state: Any) -> Self:
-        """Asserts the session's phase, the service that is due, and the values of its fields (or of its parts')."""
+        """Asserts the session's phase, the service that is due, and the values of its fields (or of its parts').
+
+        `unread` names the texts of the unread messages.
+        """
         assert (self.session.phase, due(self.session)) == (phase, due_service)
         assert {name: field_of(self.session, name) for name in state} == state
         return self
@@ -110,6 +113,8 @@ class Then:
 
 def field_of(session: Session, name: str) -> object:
     """This field of the session, or of the first of its parts that has a field of that name."""
+    if name == "unread":
+        return unread(session)
     parts = (session, session.words, session.next_draft, session.counts, session.answer)
     return next(getattr(part, name) for part in parts if hasattr(part, name))
 
@@ -261,6 +266,11 @@ def first_attempts(*ids: str) -> tuple[ActionAttempt, ...]:
 def next_batch_ids(session: Session) -> tuple[str, ...]:
     """The ids of the next batch."""
     return tuple(action.spec.id for action in next_batch(session.turn))
+
+
+def unread(session: Session) -> tuple[str, ...]:
+    """The messages that no draft or reply has taken in."""
+    return tuple(message.text for message in session.words.unread)
 
 
 def status(session: Session, action_id: str) -> str:

@@ -12,14 +12,13 @@ from shared.domain.errors import Invalid, OutOfTurn, Repeated, Stale
 from shared.domain.messages import CHAT_HISTORY, chat_history
 from shared.domain.newest_within import newest_within
 from shared.domain.session import (
-    MAX_CODE_FEEDBACK_BYTES,
     MAX_REPAIRS,
-    MAX_ROUNDS,
     MAX_WORDS_BYTES,
     SESSION,
     Session,
     review_target,
 )
+from shared.domain.transcript import MAX_BYTES
 from tests.unit.domain.spec import (
     NOTES,
     RUN_CODE,
@@ -38,6 +37,7 @@ from tests.unit.domain.spec import (
     program,
     reject,
     say,
+    unread,
     verdict,
 )
 
@@ -70,10 +70,10 @@ def test_the_text_of_a_plan_shows_tools_and_notes() -> None:
 
 def test_feedback_is_never_approval() -> None:
     result = given(*TO_PLAN).when(feedback("yes, and floats")).then("message.received", intent="feedback")
-    result.leaves("planning", "planner", feedback=("yes, and floats",))
+    result.leaves("planning", "planner", unread=("yes, and floats",))
     assert result.session.plan is not None
     assert result.session.plan.status == "rejected"
-    result.given.when(draft("floats")).then("plan.drafted").leaves("awaiting_approval", "user", feedback=(), plans=2)
+    result.given.when(draft("floats")).then("plan.drafted").leaves("awaiting_approval", "user", unread=(), plans=2)
 
 
 def test_an_edit_is_a_new_version_that_waits_for_its_own_approval() -> None:
@@ -231,8 +231,8 @@ def test_feedback_on_code_resets_the_repairs() -> None:
         checked(ok=False),
     )
     result = given(*broken).when(feedback("use floats")).then("message.received", intent="feedback")
-    result.leaves("coding", "generator", feedback=("use floats",), problems=())
-    result.given.when(program("y")).then("code.drafted").leaves("verifying", "verifier", feedback=())
+    result.leaves("coding", "generator", unread=("use floats",), problems=())
+    result.given.when(program("y")).then("code.drafted").leaves("verifying", "verifier", unread=())
     again = given(*broken, feedback("use floats"), program("y")).when(checked(ok=False)).then("code.verified")
     again.leaves("coding", "generator")
 
@@ -317,32 +317,6 @@ def test_complete_is_refused_during_work_and_reviews(before: tuple[StoryLine, ..
     given(*before).when(c.Complete()).refused(OutOfTurn)
 
 
-@pytest.mark.parametrize(
-    ("before", "outcome"),
-    [
-        (TO_DONE, "code approved for the plan: a calculator"),
-        ((*TO_DONE, new_request("b"), draft(goal="other"), c.Stop()), "plan pending_approval: other"),
-        ((*TO_PLAN, reject, c.Stop()), "plan rejected: a calculator"),
-        ((say(), c.Stop()), "stopped"),
-        ((say(), c.Stop(), c.Continue()), "stopped"),
-        ((say(), c.Fail(reason="no")), "failed"),
-    ],
-)
-def test_an_earlier_request_becomes_a_line_of_the_summary(before: tuple[StoryLine, ...], outcome: str) -> None:
-    session = given(*before, new_request("next")).session
-    assert session.words.earlier[-1].outcome == outcome
-    assert session.words.earlier[0].request == "write a calculator"
-
-
-def test_the_summary_stays_bounded() -> None:
-    story: list[StoryLine] = [
-        item for number in range(MAX_ROUNDS + 3) for item in (new_request(f"{number} " + "x" * 900), c.Stop())
-    ]
-    session = given(*story).session
-    assert len(session.words.earlier) == MAX_ROUNDS
-    assert {len(round_.request) for round_ in session.words.earlier} == {400}
-
-
 def test_a_repeated_command_changes_nothing() -> None:
     result = given(*TO_PLAN).when(approve, id="c7").then("plan.approved")
     assert result.event.id == "s1:c7"
@@ -397,18 +371,17 @@ def test_knowledge_of_fifty_messages_stays_within_the_limit() -> None:
     attached = given(*(line for _ in range(10) for line in (say("next", knowledge=files), c.Stop()))).session
     assert attached.words.knowledge == files
     steered = given(say(), *(say(f"{number:02}{big[2:]}") for number in range(50))).session
-    assert [text[:2] for text in steered.words.unread] == ["45", "46", "47", "48", "49"]
+    assert [text[:2] for text in unread(steered)] == ["45", "46", "47", "48", "49"]
     criticised = given(*TO_CODE, *(line for _ in range(50) for line in (say(big), program("y = 2"), checked()))).session
-    assert criticised.words.feedback_in_code == (big,)
     for session in (attached, steered, criticised):
-        assert len(SESSION.dump_json(session)) < MAX_WORDS_BYTES + 60_000
+        assert len(SESSION.dump_json(session)) < MAX_WORDS_BYTES + MAX_BYTES + 60_000
 
 
 def test_the_newest_messages_are_kept() -> None:
     assert newest_within(("one", "two", "four"), 7) == ("two", "four")
     assert newest_within(("one", "zwölf"), 6) == ("zwölf",)
     assert newest_within(("too long",), 1) == ("too long",)
-    assert newest_within((), MAX_CODE_FEEDBACK_BYTES) == ()
+    assert newest_within((), 7) == ()
 
 
 def test_a_session_with_a_blank_first_message_is_untitled() -> None:

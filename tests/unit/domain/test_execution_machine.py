@@ -24,11 +24,10 @@ from parley.events.values import Effect, SessionSettings, ToolPolicy, ToolRule
 from shared.domain import commands as c
 from shared.domain.actors import KEEPER
 from shared.domain.admissible import admit
-from shared.domain.batches import HOLD_FOR_MESSAGES, dead_actions, find_action, running_actions
+from shared.domain.batches import dead_actions, find_action, running_actions
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide_and_evolve
 from shared.domain.errors import CommandRefused
-from shared.domain.messages import stop_takes_back_remark
 from shared.domain.plan_approval import is_preapprovable, starts_by_setting
 from shared.domain.plan_steps import GATHER, is_unfinished, step_of
 from shared.domain.references import references
@@ -39,9 +38,11 @@ from tests.unit.domain.drawn_plans import REACHED, draw_plan, draw_registry, rec
 from tests.unit.domain.outputs import LATER, executor_command
 from tests.unit.domain.spec import ANN, NOON, answer, verdict
 from tests.unit.domain.test_machine import PROFILE, PROFILES
-from tests.unit.domain.ways_on import check_not_stuck, next_worker_command
+from tests.unit.domain.unanswered import Unanswered
+from tests.unit.domain.ways_on import check_not_stuck, next_step
 
 pick = st.integers(0, 10_000)
+RUNNING = ("executing", "verifying", "waiting")
 
 
 class PlanSchedules(RuleBasedStateMachine):
@@ -56,7 +57,7 @@ class PlanSchedules(RuleBasedStateMachine):
         self.again: set[str] = set()  # steps that the user allowed to run again
         self.stale: list[tuple[AnyCommand, CommandMeta]] = []
         self.tools: dict[str, ToolRule] = {}  # the executor's registry at the last start
-        self.unanswered: list[str] = []  # messages about the running plan
+        self.unanswered = Unanswered()
         self.approved = False  # whether the newest version is approved and not cancelled
         self.under_way: set[str] = set()  # started actions without an outcome
 
@@ -90,7 +91,7 @@ class PlanSchedules(RuleBasedStateMachine):
         return self.execute(command, by)
 
     def execute_as_service(self, command: AnyCommand) -> SessionEvent | None:
-        work = self.session.work
+        work = self.session.work or self.session.reply
         by = CommandMeta(work.service if work else "executor", NOON, work=work)
         self.stale.append((command, by))
         return self.execute(command, by)
@@ -137,20 +138,15 @@ class PlanSchedules(RuleBasedStateMachine):
                 self.check_poll(before, event)
 
     def check_steering(self, before: Session, event: SessionEvent) -> None:  # noqa: C901  one case per event type
-        """Checks that what the user does while the plan runs takes effect before another step starts."""
-        runs = before.turn is not None and before.turn.rules.by_step and before.phase in HOLD_FOR_MESSAGES
+        """Checks that what the user does while the plan runs takes effect before another step changes anything."""
+        runs = before.turn is not None and before.turn.rules.by_step and before.phase in RUNNING
+        unanswered = bool(self.unanswered)
+        self.unanswered.follow(before, event)
         match event:
-            case facts.MessageReceived(intent="guidance" | "remark") if runs or self.unanswered:
-                self.unanswered.append(event.text)
-            case facts.RemarkAnswered() | facts.PlanDrafted() | facts.PlanRejected() | facts.MessageReceived():
-                if self.unanswered and isinstance(event, facts.RemarkAnswered) and self.session.work:
-                    REACHED.add("went on after an answer")
-                self.unanswered = []
-        taken_back = isinstance(event, facts.SessionStopped) and stop_takes_back_remark(before)
-        # an edit replaces the draft that the feedback asked for
-        edited_instead = isinstance(event, facts.PlanEdited) and before.words.feedback
-        if taken_back or edited_instead:
-            self.unanswered = []
+            case facts.RemarkAnswered() | facts.OfferKept() if self.session.phase == "executing" and self.session.work:
+                REACHED.add("went on after an answer" if before.reply else "went on with the plan that was kept")
+            case facts.PlanDrafted(offer=int()):
+                REACHED.add("took the offer")
         match event:
             case facts.PlanApproved():
                 self.approved = True
@@ -164,8 +160,9 @@ class PlanSchedules(RuleBasedStateMachine):
                 REACHED.update(["output given"] if event.output is not None else [])
                 REACHED.update(["dependents skipped"] if event.dependents else [])
             case facts.ActionsStarted():
-                assert not self.unanswered, "the plan changed without an event, or the user's message had no effect"
-                assert not before.words.unread
+                started = [find_action(before, action.action_id) for action in event.actions]
+                changes = any(action and action.spec.effect != "read" for action in started)
+                assert not (changes and unanswered), "the user's message had no effect"
                 assert self.approved, "a step began without an approved version"
                 self.under_way |= {action.action_id for action in event.actions}
             case facts.ActionsFinished():
@@ -292,6 +289,7 @@ class PlanSchedules(RuleBasedStateMachine):
         """Commands that let the plan continue: approvals, answers, retries, resuming."""
         session, current_plan = self.session, self.session.plan
         acts: list[AnyCommand] = [c.Resume()] if session.paused else []
+        acts += [c.KeepOffer(), c.TakeOffer()] if session.offer else []
         if session.phase in ("resting", "failed"):
             acts += [c.Retry()] * (number % 3)
         if current_plan and session.phase == "awaiting_approval" and not undecided_actions(session.turn):
@@ -358,11 +356,12 @@ class PlanSchedules(RuleBasedStateMachine):
                     finish_action(action_id=action.spec.id, attempt=action.attempt, ok=ok, result=result)
                 )
             return
+        if session.reply and number % 3:
+            self.execute(*next_step(session, session.reply))
+            return
         match session.phase:
             case "planning" if starts_by_setting(session) and number % 5:
                 self.execute_as_service(c.BeginPlan())
-            case "planning" if session.words.remark and number % 3:
-                self.execute_as_service(c.AnswerRemark(text="because"))
             case "planning":
                 self.execute_as_service(c.DraftPlan(goal="g", steps=draw_plan(number), kind="execution"))
             case "executing" if session.is_over_budget and not running_actions(session):
@@ -414,9 +413,10 @@ class PlanSchedules(RuleBasedStateMachine):
         if self.session.paused:
             self.execute_as_user(c.Resume())
         for _ in range(80):
-            if self.session.work is None:
+            if works := self.session.works:
+                self.execute(*next_step(self.session, works[-1]))
+            elif self.session.offer is None or not self.execute_as_user(c.KeepOffer()):
                 break
-            self.execute_as_service(next_worker_command(self.session))
         assert self.session.phase not in SERVICE_OF
 
 
@@ -428,6 +428,7 @@ SITUATIONS = {
     *("began by the settings", "asked after the settings' approval", "its tool has changed"),
     *("saw something", "met", "gave up", "nobody answered", "raised the budget"),
     *("output given", "dependents skipped", "went on after an answer"),
+    *("took the offer", "went on with the plan that was kept"),
     *("plan.edited while a step ran", "plan.cancelled while a step ran"),
 }
 

@@ -24,8 +24,8 @@ PAY = Step(text="Pay it back", tool="pay", id="s4", effect="write", arguments={"
 DRAFTED = (request("execution_plan"),)
 
 
-def session_after(*lines: StoryLine) -> Session:
-    return given(*lines).session
+def session_after(*lines: StoryLine, begin: Session | None = None) -> Session:
+    return given(*lines, begin=begin).session
 
 
 def plan(*steps: Step) -> c.DraftPlan:

@@ -9,6 +9,7 @@ import pytest
 from parley.events.values import ActionAttempt, ActionSpec, ModelCall, PathPlan, Step
 from shared.domain import commands as c
 from shared.domain.batches import next_batch
+from shared.domain.conversation import said_since_request
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
 from shared.domain.flow_paths import MAX_NODES, carry_over, outputs
 from shared.domain.messages import programmed_plan
@@ -103,9 +104,17 @@ def test_a_node_is_approved_when_it_is_next_and_its_arguments_are_known() -> Non
     asks.leaves("awaiting_approval", "user")
     granted = asks.given.when(allow("1.5")).then("approval.given").leaves("executing", "executor")
     assert status(granted.session, "1.5") == "approved"
-    denied = asks.given.when(c.Reject(action_id="1.5", reason="no")).then("approval.denied")
-    denied.leaves("verifying", "verifier")
+    denied = asks.given.when(c.Reject(action_id="1.5")).then("approval.denied").leaves("verifying", "verifier")
     assert status(denied.session, "1.6") == "skipped"
+
+
+def test_the_words_of_a_denial_go_back_to_the_planner() -> None:
+    resolved = node("sql.run", arguments={"sql": "select 1"}, approval_reason="look at it first")
+    asks = given(*PLANNED, *walk(1), *walk(2), c.ChangeTurn(actions=(resolved, node("sql.tell"))))
+    denied = asks.when(c.Reject(action_id="1.5", reason="only this year")).then("approval.denied")
+    denied.leaves("planning", "planner", unread=("only this year",), turn=None)
+    assert [(ended.id, ended.reason) for ended in denied.event.ended] == [("1.6", "superseded")]
+    denied.given.when(path()).then("turn.planned").leaves("executing", "executor", unread=())
 
 
 def test_only_the_next_node_waits_for_approval() -> None:
@@ -269,12 +278,10 @@ def test_an_edited_path_without_nodes_keeps_the_planned_nodes() -> None:
 
 
 def test_feedback_on_a_path_reaches_its_nodes_but_not_the_next_request() -> None:
-    in_review = given(*ASKED, drafted(), feedback("only in Texas"), drafted())
-    assert in_review.session.words.feedback == ("only in Texas",)
-    walking = given(approve, begin=in_review.session)
-    assert walking.session.words.feedback == ("only in Texas",)
+    walking = given(*ASKED, drafted(), feedback("only in Texas"), drafted(), approve)
+    assert said_since_request(walking.session) == ("only in Texas",)
     asked = given(c.Stop(), new_request("how many users"), begin=walking.session).session
-    assert (asked.words.request, asked.words.feedback) == ("how many users", ())
+    assert (asked.words.request, said_since_request(asked)) == ("how many users", ())
 
 
 # --- results for later requests

@@ -12,9 +12,10 @@ from shared.domain.decide import decide
 from shared.domain.evolve import evolve
 from shared.domain.forks import carry_over
 from shared.domain.session import MAX_WORDS_BYTES, Session
+from shared.domain.transcript import MAX_BYTES
 from shared.log import MAX_FORK, EventTooLarge, body_of
 from tests.conftest import person
-from tests.unit.domain.spec import NOTES, TO_DONE, approve, draft, given, program, say
+from tests.unit.domain.spec import NOTES, TO_DONE, approve, draft, given, program, say, unread
 
 PAGE = 'It costs 19 % in “Köln”, said she: "really".\n'
 
@@ -41,11 +42,12 @@ def largest() -> Session:
         approve,
         program(text(50_000)),
         c.VerifyCode(checks=(Check(name="tests", ok=True, detail="d" * 20_000),), tests=text(50_000)),
-        approve,
-        c.Run(),
         *(say(text(50_000)) for _ in range(8)),
-        c.Stop(),
     ).session
+
+
+def transcript_of(session: Session) -> list[tuple[str, str, str]]:
+    return [(entry.by, entry.kind, entry.text) for entry in session.transcript]
 
 
 def test_the_event_alone_creates_the_fork() -> None:
@@ -54,8 +56,8 @@ def test_the_event_alone_creates_the_fork() -> None:
     ).session
     event = fork_event(parent)
     child = evolve(Session("s2"), parse_event(body_of(event)))
-    assert (child.title, child.words.knowledge, child.words.request, child.words.earlier) == (
-        "Mine", (NOTES,), "and floats", parent.words.earlier)  # fmt: skip
+    assert (child.title, child.words.knowledge, child.words.request) == ("Mine", (NOTES,), "and floats")
+    assert transcript_of(child) == transcript_of(parent)
     assert (child.plan and child.plan.number, child.counts.plans, child.code, child.counts.codes) == (2, 2, None, 1)
     assert given(begin=child).when(approve).then_event().version == 2
 
@@ -63,6 +65,7 @@ def test_the_event_alone_creates_the_fork() -> None:
 def test_the_largest_session_can_be_forked() -> None:
     parent = largest()
     assert len(parent.words.unread) > 3
+    assert sum(entry.size for entry in parent.transcript) > MAX_BYTES // 3
     event = fork_event(parent)
     body = body_of(event)
     assert MAX_FORK // 2 < len(body) <= MAX_FORK
@@ -71,9 +74,10 @@ def test_the_largest_session_can_be_forked() -> None:
     assert child.plan
     assert (child.words.request, child.plan.steps, child.code.code) == (
         parent.words.request, parent.plan and parent.plan.steps, parent.code and parent.code.code)  # fmt: skip
-    assert child.words.unread[-1] == parent.words.unread[-1]
-    words = len(json.dumps([*child.words.feedback, *child.words.unread], ensure_ascii=False).encode())
+    assert child.words.unread[-1].text == parent.words.unread[-1].text
+    words = len(json.dumps(unread(child), ensure_ascii=False).encode())
     assert MAX_WORDS_BYTES - 50_000 < words <= MAX_WORDS_BYTES + 1_000
+    assert transcript_of(child) == transcript_of(parent)
 
 
 def test_a_fork_that_is_too_large_is_refused_with_advice() -> None:

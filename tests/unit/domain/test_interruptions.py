@@ -45,6 +45,7 @@ from tests.unit.domain.spec import (
     say,
     status,
     turn,
+    unread,
     verdict,
 )
 
@@ -76,7 +77,10 @@ def test_a_result_made_without_the_message_is_made_again(
     before: tuple[StoryLine, ...], command: AnyCommand, phase: str, service: str
 ) -> None:
     result = given(*before, say("and floats")).when(command).then(drafted_type(command))
-    result.leaves(phase, service, unread=(), feedback=("and floats",))
+    result.leaves(phase, service, unread=("and floats",))
+    again = draft() if phase == "planning" and result.session.workflow == "conversation" else turn(act("2.1"))
+    taken_in = result.given.when(program() if phase == "coding" else again).then_event()
+    assert given(taken_in, begin=result.session).session.words.unread == ()
 
 
 def drafted_type(command: AnyCommand) -> str:
@@ -106,21 +110,39 @@ def test_messages_during_a_run_wait_for_its_end() -> None:
     result.leaves("verifying", "verifier", unread=("hurry",))
 
 
-def test_messages_before_a_stop_are_kept_for_the_next_work() -> None:
-    session = given(*TO_PLAN, feedback("floats"), say("and tests"), c.Stop(), new_request("go on")).session
-    assert session.words.request == "go on"
-    assert session.words.feedback == ("floats", "and tests")
+def test_a_change_that_has_not_begun_does_not_begin_before_the_message_is_read() -> None:
+    write = (request("agentflow", approval="never"), turn(act("1.1"), act("1.2", "1.1", effect="write")), c.Start())
+    result = given(*write, say("not that one")).when(done()).then("actions.finished")
+    result.leaves("planning", "planner", unread=("not that one",), turn=None)
+
+
+def test_a_stop_withdraws_what_the_draft_at_work_was_to_take_in_and_nothing_else() -> None:
+    stopped = (*TO_PLAN, feedback("floats"), say("and tests"), c.Stop())
+    given(*stopped, c.Retry()).when(draft()).then("plan.drafted").leaves("awaiting_approval", "user", unread=())
+    assert unread(given(*stopped).session) == ("and tests",)
+    checks = given(*CHECKING, say("floats"), c.Stop(), c.Retry(), c.Stop(), c.Retry())
+    checks.when(checked()).then("code.verified").leaves("coding", "generator", unread=("floats",))
+
+
+def test_messages_that_a_stop_has_left_are_answered_before_actions_begin() -> None:
+    stopped = (*TO_CODE, approve, c.Reject(replan=True, target="code"), say("floats"), c.Stop(), edit_code("print(2)"))
+    assert unread(given(*stopped).session) == ()  # the person's own program takes it in
+    run = (*TO_DONE, c.Run(), say("floats"), c.Stop())
+    assert unread(given(*run).session) == ()  # it was to be answered, and is withdrawn
+    left = (*TO_DONE, new_request("more"), say("and floats"), c.Stop(), c.Run())
+    session = given(*left).session
+    assert (session.phase, due(session), unread(session)) == ("executing", "planner", ("and floats",))
+    given(*left, c.AnswerRemark(text="Later.")).when(c.Start()).then("actions.started")
 
 
 def test_a_replan_includes_unread_messages() -> None:
     story = (*TO_PLAN, feedback("floats"), c.Fail(reason="model down"))
-    given(*story).when(c.Reject(replan=True)).then("plan.rejected").leaves("planning", "planner", feedback=("floats",))
+    given(*story).when(c.Reject(replan=True)).then("plan.rejected").leaves("planning", "planner", unread=("floats",))
 
 
-def test_an_answer_clears_the_feedback_that_it_covers() -> None:
-    story = (*ESCALATED, say("try order 7"), turn(act("2.1")), c.Start(), done("2.1"), verdict())
-    assert given(*story).session.words.feedback == ("try order 7",)
-    given(*story).when(answer()).then("answer.given").leaves("resting", "nobody", feedback=(), text="It is done.")
+def test_a_turn_takes_in_the_message_that_led_to_it() -> None:
+    story = (*ESCALATED, say("try order 7"))
+    given(*story).when(turn(act("2.1"))).then("turn.planned").leaves("executing", "executor", unread=())
 
 
 # --- stop and retry
@@ -302,7 +324,7 @@ def test_work_that_a_pause_delayed_begins_on_resume(
     assert (waiting.session.phase, waiting.session.work, due(waiting.session)) == (phase, None, "nobody")
     result = given(*before, c.Pause(), command, say("and quickly")).when(c.Resume()).then("session.resumed")
     result.leaves(phase, service, paused=False)
-    assert "and quickly" in (*result.session.words.unread, *result.session.words.feedback)
+    assert unread(result.session)[-1] == "and quickly"
 
 
 def test_a_session_at_rest_cannot_be_paused() -> None:

@@ -35,6 +35,7 @@ from tests.unit.domain.spec import (
     say,
     story,
     turn,
+    unread,
     verdict,
 )
 
@@ -160,20 +161,14 @@ def test_short_outcomes_of_earlier_requests_are_kept_first() -> None:
     assert [deed.turn for deed in session.memory.earlier] == sorted(deed.turn for deed in session.memory.earlier)
 
 
-def test_messages_that_a_turn_has_used_do_not_reach_the_next_request() -> None:
-    """An answer to an earlier request does not apply to the next one."""
+def test_messages_of_an_earlier_request_are_no_part_of_the_next_one() -> None:
+    """They stand in the transcript. An answer to an earlier request does not apply to the next one."""
     asked = (*AGENTFLOW, c.Ask(text="Which order?"), say("#W1"))
-    assert given(*asked, *one_turn(1)).session.words.feedback == ("#W1",)
-    result = given(*asked, *one_turn(1), c.Stop(), new_request("What is my balance?"))
-    assert (result.session.words.feedback, result.session.words.dialogue) == ((), ())
-    unread = given(*asked, c.Stop(), new_request("What is my balance?"))
-    assert unread.session.words.feedback == ("#W1",)
-
-
-def test_messages_after_the_last_turn_reach_the_next_request() -> None:
-    story = (*AGENTFLOW, say("first"), turn(act("1.1")), *one_turn(2), say("second"), c.Stop(), new_request("else"))
-    session = given(*story).session
-    assert session.words.feedback == ("second",)
+    assert unread(given(*asked).session) == ("#W1",)
+    for lines in (one_turn(1), (), (*one_turn(1), say("hurry"))):
+        session = given(*asked, *lines, c.Stop(), new_request("What is my balance?")).session
+        assert (session.words.request, session.words.unread) == ("What is my balance?", ())
+        assert [entry.text for entry in session.transcript if entry.kind == "answered"] == ["#W1"]
 
 
 # --- late and unknown outcomes
@@ -331,7 +326,8 @@ def test_a_fork_copies_messages_but_no_outcomes_or_policies() -> None:
         (),
         {},
     )
-    assert (child.words.request, child.words.feedback, child.phase) == (parent.words.request, ("hurry",), "resting")
+    assert (child.words.request, child.words.unread, child.phase) == (parent.words.request, (), "resting")
+    assert [entry.text for entry in child.transcript if entry.kind == "message"] == ["hurry"]
     child = story(child).apply(new_request("go on"))
     result = given(begin=child).when(turn(write.model_copy(update={"id": "1.1"}))).then("turn.planned")
     result.leaves("awaiting_approval", "user")

@@ -10,7 +10,7 @@ from shared.domain import commands as c
 from shared.domain.admissible import admit
 from shared.domain.batches import next_batch
 from shared.domain.commands import CommandMeta
-from shared.domain.decide import decide
+from shared.domain.decide import decide, due
 from shared.domain.errors import AlreadyDone, CommandRefused, Invalid, OutOfTurn
 from shared.domain.for_each import expand_items
 from shared.domain.forks import carry_over
@@ -238,16 +238,16 @@ def test_a_version_waits_for_approval_while_a_step_still_runs() -> None:
 
 
 def test_messages_about_the_plan_are_handled_before_it_starts() -> None:
-    for lines in ((say("hurry"),), (c.Stop(), say("why?")), (c.Stop(), c.Reject(replan=True))):
-        session = (
-            session_after(*BY_SETTING, *(plan(LOOK),), *lines)
-            if lines[0] != say("hurry")
-            else session_after(*BY_SETTING, *lines)
-        )
-        if lines[0] == say("hurry"):
-            session = session_after(plan(LOOK), begin=session)
-        assert session.phase == "planning"
+    for lines in (
+        (say("hurry"), plan(LOOK)),
+        (plan(LOOK), say("hurry")),
+        (plan(LOOK), c.Stop(), c.Reject(replan=True)),
+    ):
+        session = session_after(*BY_SETTING, *lines)
+        assert (session.phase, session.work is not None) == ("planning", True)
         given(begin=session).when(c.BeginPlan()).refused(OutOfTurn, "No plan begins by the settings now")
+    asked = session_after(*BY_SETTING, plan(LOOK), c.Stop(), say("why?"))
+    given(begin=asked).when(c.BeginPlan()).refused(OutOfTurn, "no longer yours")
     stopped = session_after(*BY_SETTING, plan(LOOK), c.Stop(), c.Retry())
     assert starts_by_setting(stopped)
 
@@ -334,7 +334,7 @@ def test_an_approved_plan_that_has_not_started_can_be_edited_cancelled_or_discus
     assert task_status(session_after(*waits, c.CancelPlan())) == "cancelled"
     given(*waits).when(c.Stop()).refused(OutOfTurn)
     after = session_after(*waits, say("also look at #W2"))
-    assert (after.phase, after.task) == ("planning", "t2")
+    assert (after.phase, due(after), after.task) == ("resting", "planner", "t2")
     answered = session_after(c.AnswerRemark(text="Yes."), begin=after)
     assert (answered.phase, answered.rest_reason, task_status(answered)) == ("resting", "approved", "approved")
     left_out = session_after(*waits, c.Skip(action_id="t2.s2"))

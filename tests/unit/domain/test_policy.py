@@ -193,14 +193,13 @@ def test_feedback_at_an_approval_drops_the_turn_and_its_earlier_approvals() -> N
     assert status(again.session, "2.1") == "planned"
 
 
-def test_a_message_while_a_batch_runs_does_not_cancel_approved_actions() -> None:
-    """A message does not stop the batch: the planner reads it after the turn's verdict."""
+def test_a_message_while_a_batch_runs_is_answered_before_an_approved_change_begins() -> None:
     later = (act("1.1"), write("1.2", "1.1"))
     asked = given(*ASKING, turn(*later), c.Start(), say("hurry")).when(done()).then("actions.finished")
-    asked.leaves("awaiting_approval", "user", unread=("hurry",))
-    run = asked.given.when(allow("1.2")).then("approval.given").leaves("executing", "executor")
-    judged = given(c.Start(), done("1.2"), begin=run.session).when(verdict()).then("turn.verified")
-    judged.leaves("planning", "planner", feedback=("hurry",))
+    asked.leaves("awaiting_approval", "planner", unread=("hurry",))
+    allowed = asked.given.when(allow("1.2")).then("approval.given").leaves("executing", "nobody", work=None)
+    answered = allowed.given.when(c.AnswerRemark(text="I will.")).then("remark.answered")
+    answered.leaves("executing", "executor", unread=()).given.when(c.Start()).then("actions.started")
 
 
 def test_a_stop_between_approval_and_start_runs_nothing() -> None:

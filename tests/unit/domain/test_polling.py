@@ -152,9 +152,9 @@ def test_a_stop_ends_polling_and_a_retry_starts_it_again(polls: Session) -> None
 
 
 def test_messages_during_polling_are_answered_and_polling_goes_on(polls: Session) -> None:
-    remarked = session_after(say("How long?"), begin=polls)
-    meanwhile = after_poll(remarked, 1, {"status": "new"})
-    assert (meanwhile.phase, polls_by_action(meanwhile)["t2.s2"].looks) == ("planning", 1)
+    asked = session_after(say("How long?"), begin=polls)
+    meanwhile = after_poll(asked, 1, {"status": "new"})
+    assert (meanwhile.phase, meanwhile.reply, polls_by_action(meanwhile)["t2.s2"].looks) == ("waiting", asked.reply, 1)
     assert session_after(c.AnswerRemark(text="An hour."), begin=meanwhile).phase == "waiting"
 
 

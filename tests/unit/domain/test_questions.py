@@ -41,19 +41,19 @@ def test_the_planner_asks_and_gets_the_answer() -> None:
     result.given.when(c.Answer(text="yes", action_id="request-1")).refused(Stale, "no longer open")
     result.given.when(c.Answer(text=" ")).refused(Invalid, "empty")
     after = result.given.when(say("yes")).then("question.answered", question_id="request-2")
-    after.leaves("planning", "planner", feedback=("yes",), last_question="floats?", question=None)
+    after.leaves("planning", "planner", unread=("yes",), question=None)
     after.given.when(c.Answer(text="yes")).refused(OutOfTurn, "No question")
-    after.given.when(draft()).then("plan.drafted").leaves("awaiting_approval", "user", last_question="", feedback=())
+    after.given.when(draft()).then("plan.drafted").leaves("awaiting_approval", "user", unread=())
 
 
 def test_a_file_in_an_answer_is_added_to_the_session() -> None:
     result = given(*ASKED).when(say("see there", knowledge=(NOTES,))).then("message.received", intent="feedback")
-    result.leaves("planning", "planner", knowledge=(NOTES,), feedback=("see there",), last_question="floats?")
+    result.leaves("planning", "planner", knowledge=(NOTES,), unread=("see there",))
 
 
 def test_the_answer_to_the_generator_returns_to_the_generator() -> None:
     result = given(*CODING, c.Ask(text="floats?")).when(say("yes")).then("question.answered")
-    result.leaves("coding", "generator", feedback=("yes",))
+    result.leaves("coding", "generator", unread=("yes",))
 
 
 @pytest.mark.parametrize("before", [CHECKING, VERIFYING, ANSWERING, EXECUTING])
@@ -72,7 +72,7 @@ def test_an_answer_without_a_question_changes_nothing() -> None:
     answered = before.when(say("yes")).then("question.answered").event
     rests = given(say(), c.Stop()).session
     after = evolve(rests, answered)
-    assert (after.phase, after.words.feedback) == ("resting", ())
+    assert (after.phase, after.words.unread) == ("resting", ())
 
 
 # --- budgets
@@ -125,7 +125,7 @@ def test_an_answer_to_a_budget_question_in_an_old_log_resumes_the_work() -> None
     fields = {"id": "x", "session_id": "s1", "version": asked.version + 1, "at": NOON, "actor": ANN}
     old = facts.QuestionAnswered.model_validate(fields | {"question_id": "budget-5", "text": "go on"})
     after = evolve(asked, old)
-    assert (after.phase, after.words.feedback, due(after)) == ("coding", ("go on",), "generator")
+    assert (after.phase, due(after)) == ("coding", "generator")
 
 
 def test_each_usage_record_is_a_separate_event_and_makes_no_service_due() -> None:

@@ -12,11 +12,14 @@ from parley.events.carried import Carried
 from shared.domain import commands as c
 from shared.domain.batches import advance
 from shared.domain.decide import decide
+from shared.domain.dialogue import Offer, OpenQuestion
 from shared.domain.errors import OutOfTurn, Stale
 from shared.domain.evolve import evolve, fold
 from shared.domain.forks import carry_over
+from shared.domain.offers import offered_draft, take_offer
+from shared.domain.outcomes import action_changes
+from shared.domain.plan_text import draft_text
 from shared.domain.session import MAX_RECENT_COMMANDS, Session, review_target
-from shared.domain.state import OpenQuestion
 from shared.domain.user_commands import decide_user_command
 from tests.unit.domain.spec import (
     ANN,
@@ -40,6 +43,7 @@ from tests.unit.domain.spec import (
     spend,
     story,
     turn,
+    unread,
 )
 
 
@@ -91,10 +95,9 @@ def test_a_fork_keeps_the_newest_plan_and_code(before: tuple[StoryLine, ...], ph
 
 def test_a_fork_keeps_unread_messages() -> None:
     child = fork_of(given(*TO_PLAN, feedback("floats"), say("tests"), c.Stop()).session)
-    assert child.words.feedback == ("floats",)
-    assert child.words.unread == ("tests",)
+    assert unread(child) == ("tests",)
     given(begin=child).when(feedback("go on")).then("message.received", intent="feedback").leaves(
-        "planning", "planner", feedback=("floats", "go on", "tests")
+        "planning", "planner", unread=("tests", "go on")
     )
 
 
@@ -220,7 +223,7 @@ def test_every_event_type_has_a_name_in_the_past_tense(kind: type[Event]) -> Non
     entity, _, verb = name.partition(".")
     assert entity in {
         "message", "plan", "code", "question", "turn", "approval", "actions", "action", "answer", "usage", "budget",
-        "policy", "session", "remark", "result",
+        "policy", "session", "remark", "result", "offer",
     }  # fmt: skip
     assert verb
     assert kind.__doc__
@@ -287,3 +290,11 @@ def test_an_unknown_command_or_event_raises() -> None:
     unhandled_event: Any = Event(id="x", session_id="s1", version=3, at=NOON, actor=ANN)
     with pytest.raises(AssertionError):
         evolve(session, unhandled_event)
+    unhandled: Any = "neither a draft nor an offer"
+    assert action_changes(unhandled) is None
+    for read in (offered_draft, draft_text):
+        with pytest.raises(AssertionError):
+            read(unhandled)
+    offering = replace(session, offer=Offer(3, unhandled))
+    with pytest.raises(AssertionError):
+        take_offer(offering, None, command_meta(session, c.TakeOffer()))

@@ -11,7 +11,7 @@ from shared.domain import commands as c
 from shared.domain.admissible import admissible
 from shared.domain.batches import next_batch
 from shared.domain.commands import CommandMeta
-from shared.domain.decide import decide
+from shared.domain.decide import decide, due
 from shared.domain.errors import Invalid, OutOfTurn
 from shared.domain.plan_steps import is_unfinished
 from shared.domain.session import Session, undecided_actions
@@ -157,16 +157,18 @@ def test_a_stop_ends_the_wait_and_a_retry_starts_it_again() -> None:
 
 
 def test_a_message_during_a_wait_is_answered_and_the_wait_continues() -> None:
-    remarked = session_after(*approved_plan(WAIT, AFTER_WAIT), wait("s2"), say("How long?"))
-    assert (remarked.phase, remarked.work and remarked.work.service) == ("planning", "planner")
-    answered = session_after(c.AnswerRemark(text="An hour."), begin=remarked)
+    asked = session_after(*approved_plan(WAIT, AFTER_WAIT), wait("s2"), say("How long?"))
+    assert (asked.phase, due(asked)) == ("waiting", "planner")
+    answered = session_after(c.AnswerRemark(text="An hour."), begin=asked)
     assert (answered.phase, answered.words.reply) == ("waiting", "An hour.")
-    meanwhile = wake(remarked)
-    assert (meanwhile.phase, status(meanwhile)["s2"]) == ("planning", "finished")
-    assert session_after(c.AnswerRemark(text="It is over."), begin=meanwhile).phase == "executing"
-    assert session_after(c.Stop(), begin=meanwhile).phase == "executing"
-    changed = session_after(c.DraftPlan(goal="Look", steps=(LOOK,), kind="execution"), begin=remarked)
-    assert (changed.phase, next_wake(changed)) == ("awaiting_approval", None)
+    assert session_after(c.Stop(), begin=asked).phase == "waiting"
+    woken = wake(asked)
+    assert (woken.phase, due(woken), status(woken)["s2"]) == ("executing", "executor", "finished")  # a read goes on
+    assert session_after(c.AnswerRemark(text="It is over."), begin=woken).phase == "executing"
+    offered = session_after(c.DraftPlan(goal="Look", steps=(LOOK,), kind="execution"), begin=asked)
+    assert (offered.phase, next_wake(offered)) == ("waiting", next_wake(asked))
+    taken = session_after(c.TakeOffer(), begin=offered)
+    assert (taken.phase, next_wake(taken)) == ("awaiting_approval", None)
 
 
 def test_a_plan_completes_after_its_wait() -> None:

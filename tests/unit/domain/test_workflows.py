@@ -13,7 +13,6 @@ from shared.domain.session import Session
 from shared.domain.workflow import Edge, Workflow, always
 from shared.domain.workflows import WORKFLOWS
 from tests.unit.domain.spec import (
-    TO_DONE,
     StoryLine,
     act,
     answer,
@@ -68,15 +67,12 @@ CARRIED_OUT = (
 # Stories for edges that the search misses: it treats sessions that differ only in texts or in the turns left as equal.
 RARE: tuple[tuple[StoryLine, ...], ...] = (
     LAST_TURN,
-    (*TO_DONE, c.Run(), c.Start(), say("hurry"), done(), verdict()),
     (request("agentflow"), say("hurry"), turn(act("1.1"))),
     (request("agentflow"), turn(nothing=True)),
     (request("flow", max_turns=1), turn(LOOK, path=PATH), c.Start(), done(), verdict("retry")),
     (request("flow"), say("hurry"), turn(LOOK, path=PATH)),
-    (*WALKED, say("hurry"), verdict()),
-    (*WALKED, verdict(), say("hurry"), answer()),
+    (*WALKED, verdict(), answer()),
     (request("flow", confirm="path"), path_drafted, path_edited),
-    (*CARRIED_OUT, verdict(), say("hurry"), answer()),
     (*CARRIED_OUT, verdict(), answer()),
 )
 

@@ -7,25 +7,17 @@ from pydantic import JsonValue
 from parley.events.values import Artefact, Step
 from shared.domain import commands as c
 from shared.domain.batches import actions_to_start, running_actions
-from shared.domain.commands import CommandMeta
+from shared.domain.commands import CommandMeta, Work
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.errors import CommandRefused
 from shared.domain.evolve import evolve
-from shared.domain.fast_replace import replace
-from shared.domain.messages import stop_takes_back_remark
+from shared.domain.messages import drafts_at_once
 from shared.domain.plan_approval import starts_by_setting
-from shared.domain.session import (
-    SERVICE_OF,
-    USER_PHASES,
-    Session,
-    before_remark,
-    review_target,
-)
+from shared.domain.session import SERVICE_OF, Session, withdraws_message
 from shared.domain.state import Action
-from shared.domain.waiting_steps import resume_plan
 from shared.story import finish_action
 from tests.unit.domain.outputs import executor_command
-from tests.unit.domain.spec import ANN, NOON, RAISE, act, answer, checked, draft, program, turn, verdict
+from tests.unit.domain.spec import ANN, NOON, act, answer, checked, draft, program, turn, verdict
 
 
 def end_command(action: Action, *, ok: bool = True, result: JsonValue = 1, size: int | None = None) -> AnyCommand:
@@ -38,21 +30,17 @@ def end_command(action: Action, *, ok: bool = True, result: JsonValue = 1, size:
     return finish_action(**named, ok=ok, result=result, size=size)
 
 
-def next_worker_command(session: Session) -> AnyCommand:
-    """The command of the worker that is due, without failures. Every other remark gets an answer instead of a draft."""
-    if session.words.remark and session.version % 2:
-        return c.AnswerRemark(text="because")
+def next_command(session: Session, work: Work) -> AnyCommand:
+    """The command that this work leads to, without failures. Some messages are answered by a draft, most in words."""
+    if work == session.reply and session.version % (3 if drafts_at_once(session) else 2) == 1:
+        return _draft(session, work)
+    if work == session.reply:
+        return c.AcceptOffer() if session.offer and session.version % 3 else c.AnswerRemark(text="because")
     match session.phase:
-        case "planning":
-            number = f"{session.counts.turns + 1}.1"
-            if starts_by_setting(session):
-                return c.BeginPlan()
-            if session.workflow == "execution_plan":
-                call = Step(text="look", tool="look", id=f"v{session.version}", effect="read")
-                return c.DraftPlan(goal="g", steps=(call,), kind="execution")
-            return draft() if session.workflow == "conversation" else turn(act(number))
-        case "coding":
-            return program(f"print({session.version})")
+        case "planning" if starts_by_setting(session):
+            return c.BeginPlan()
+        case "planning" | "coding":
+            return _draft(session, work)
         case "executing":
             running = running_actions(session)
             if not running and (known := executor_command(session)):
@@ -62,6 +50,20 @@ def next_worker_command(session: Session) -> AnyCommand:
         case "verifying":
             return verdict("continue" if session.counts.turns % 2 else "complete") if session.turn else checked()
     return answer()
+
+
+def _draft(session: Session, work: Work) -> AnyCommand:
+    if work.service == "generator":
+        return program(f"print({session.version})")
+    if session.workflow == "execution_plan":
+        call = Step(text="look", tool="look", id=f"v{session.version}", effect="read")
+        return c.DraftPlan(goal="g", steps=(call,), kind="execution")
+    return draft() if session.workflow == "conversation" else turn(act(f"{session.counts.turns + 1}.1"))
+
+
+def next_step(session: Session, work: Work) -> tuple[AnyCommand, CommandMeta]:
+    """The next command of this work, with its meta."""
+    return next_command(session, work), CommandMeta(work.service, NOON, work=work)
 
 
 def try_command(session: Session, command: AnyCommand, meta: CommandMeta) -> Session | None:
@@ -77,35 +79,40 @@ def as_user(session: Session, command: AnyCommand) -> Session | None:
 
 
 def check_not_stuck(session: Session) -> None:
-    """Asserts that the due service or the user can always move the session on."""
-    if session.work:
-        after = try_command(
-            session, next_worker_command(session), CommandMeta(session.work.service, NOON, work=session.work)
-        )
-        assert after is not None, f"nothing to do for {session.work}"
-        assert after.work != session.work or running_actions(after) != running_actions(session)
-    elif session.phase in SERVICE_OF:
-        resumed = as_user(session, c.Resume())
-        assert resumed is not None
-        assert due(resumed) == SERVICE_OF[session.phase]
-    elif session.phase in USER_PHASES:
-        text = session.question.options[0].label if session.question and session.question.options else "x"
-        message = as_user(session, c.Say(text=RAISE if text == RAISE else text))
-        assert message is not None
-        assert message.phase != session.phase or message.question != session.question
+    """Asserts that the due services or the user can always move the session on, and that the user can stop it."""
+    for work in session.works:
+        after = try_command(session, *next_step(session, work))
+        assert after is not None, f"nothing to do for {work}"
+        assert work not in after.works or running_actions(after) != running_actions(session)
+    if not session.works:
+        _check_user_moves_on(session)
+    if session.reply is not None or session.phase not in ("resting", "failed"):
+        _check_stop(session)
+
+
+def _check_user_moves_on(session: Session) -> None:
+    if session.phase in SERVICE_OF:
+        further = as_user(session, c.Resume() if session.paused else c.KeepOffer())
+        assert further is not None
+        assert further.phase != session.phase or due(further) == SERVICE_OF[session.phase] or further.offer
+    elif session.question:
+        text = session.question.options[0].label if session.question.options else "x"
+        answered = as_user(session, c.Say(text=text))
+        assert answered is not None
+        assert answered.question != session.question
     else:
         message = as_user(session, c.Say(text="x"))
         assert message is not None
-        remark_on_code = session.words.remark is not None and review_target(before_remark(session)) == "code"
-        # The service that failed to answer a remark answers it with the new message.
-        assert message.phase == ("coding" if remark_on_code else "planning")
-        assert session.resume_phase is None or as_user(session, c.Retry()) is not None
-    if session.phase not in ("resting", "failed"):
-        stopped = as_user(session, c.Stop())
-        assert stopped is not None
-        # A stop withdraws a remark on a plan or code in review: the session is as before, and a waiting plan resumes.
-        # Otherwise the session rests.
-        without_remark = replace(resume_plan(before_remark(session), stopped.version), version=stopped.version)
-        taken_back = stop_takes_back_remark(session)
-        assert stopped.phase == (without_remark.phase if taken_back else "resting")
-        assert due(stopped) == (due(without_remark) if taken_back else "nobody")
+        assert due(message) in ("planner", "generator") or message.paused
+        assert session.resume_phase is None or as_user(session, c.Retry()) is not None or session.is_awaiting_user
+
+
+def _check_stop(session: Session) -> None:
+    """A stop withdraws the message if nothing is at work, and the session is as before; otherwise the session rests."""
+    stopped = as_user(session, c.Stop())
+    assert stopped is not None
+    if not withdraws_message(session):
+        assert (stopped.phase, stopped.works, stopped.offer) == ("resting", (), None)
+        return
+    assert (stopped.plan, stopped.code, stopped.offer) == (session.plan, session.code, session.offer)
+    assert (stopped.reply, stopped.words.unread) == (None, ())

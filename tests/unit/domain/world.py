@@ -14,6 +14,7 @@ from shared.domain.batches import blocked_actions, find_action, running_actions
 from shared.domain.commands import CommandMeta, Work
 from shared.domain.consequences import complete
 from shared.domain.decide import AnyCommand, decide, due
+from shared.domain.dialogue import UnreadMessage
 from shared.domain.errors import CommandRefused
 from shared.domain.evolve import evolve
 from shared.domain.forks import carry_over
@@ -30,15 +31,14 @@ from shared.domain.memory import (
     key_of,
     text_of,
 )
-from shared.domain.messages import drafting_session
 from shared.domain.policy import STRENGTH, policy_of
 from shared.domain.session import (
     SERVICE_OF,
     SESSION,
     Session,
-    before_remark,
     review_target,
     undecided_actions,
+    withdraws_message,
 )
 from shared.domain.state import Action
 from tests.unit.domain.spec import ANN, NOON
@@ -46,6 +46,7 @@ from tests.unit.domain.ways_on import check_not_stuck
 
 MADE_BY_WORK = (
     facts.RemarkAnswered
+    | facts.OfferMade
     | facts.PlanDrafted
     | facts.CodeDrafted
     | facts.CodeVerified
@@ -57,8 +58,9 @@ MADE_BY_WORK = (
     | facts.SessionFailed
 )
 PLANS = facts.TurnPlanned | facts.TurnRequested | facts.PlanApproved
-TAKES_IN = facts.PlanDrafted | facts.PlanEdited | facts.CodeDrafted | facts.CodeEdited | facts.AnswerGiven
 DRAFTS = facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned
+TAKES_IN = DRAFTS | facts.RemarkAnswered | facts.OfferMade
+SAID = ("request", "message", "answered")  # kinds of entries
 REACHED: set[str] = set()  # the types of all events of all sessions, and the sub-goals' statuses
 
 
@@ -68,7 +70,7 @@ class SessionWorld:
     read: Session = field(default_factory=lambda: Session("s0"))  # folded from the stored events
     log: list[SessionEvent] = field(default_factory=list)
     works: list[Work] = field(default_factory=list)  # all work that was ever due
-    pending_messages: dict[str, int] = field(default_factory=dict)  # not yet taken in: text -> version
+    said: list[str] = field(default_factory=list)  # the person's messages and answers
     starts: dict[tuple[int, str], int] = field(default_factory=dict)  # (turn, action) -> number of starts
     may_start_again: set[tuple[int, str]] = field(default_factory=set)  # the user chose to run it again
     did_not_happen: set[tuple[int, str]] = field(default_factory=set)  # the user answered that it did not happen
@@ -103,10 +105,12 @@ class SessionWorld:
         self._check_approval(before, event)
         self._check_starts(before, event)
         self._track_writes(before, event, after)
-        self._check_messages(before, event, meta)
+        self._check_messages(before, event, after, meta)
+        self._check_transcript(before, event, after)
         self._check_verdict(event, after)
         self.log.append(stored)
         REACHED.add(event.type)
+        REACHED.update(["offer taken"] if isinstance(event, DRAFTS) and event.offer else [])
         self.session, self.read = after, evolve(self.read, stored)
         if isinstance(event, facts.SessionStopped):
             self.stopped = event.version
@@ -121,15 +125,11 @@ class SessionWorld:
         event = decide(
             child, c.Fork(parent_id=parent.id, parent_version=parent.version, carried=carry_over(parent)), by
         )
-        saved = [
-            text
-            for text in self.pending_messages
-            if text in (*parent.words.feedback, *parent.words.unread, *parent.words.request.splitlines())
-        ]
-        self.__init__(forks=forks)  # type: ignore[misc]
+        self.__init__(forks=forks, said=self.said)  # type: ignore[misc]
         self.session = self.read = child
         self.accept(event, by)
-        self.pending_messages = dict.fromkeys(saved, 1)
+        texts = [message.text for message in parent.words.unread]
+        assert [message.text for message in self.session.words.unread] == texts
 
     # --- invariants of every event
 
@@ -153,7 +153,7 @@ class SessionWorld:
 
     def _check_verdict(self, event: SessionEvent, after: Session) -> None:
         """Each of several sub-goals has the status of its own verdict."""
-        if not isinstance(event, facts.TurnVerified):
+        if not isinstance(event, facts.TurnVerified) or (after.turn and after.turn.taken_over):
             return
         statuses = {sub_goal.goal: sub_goal.status for sub_goal in after.memory.sub_goals}
         for sub_goal in event.sub_goals:
@@ -165,7 +165,7 @@ class SessionWorld:
         """Workers append events only for the session's current work, never for work that began before a stop."""
         if isinstance(event, MADE_BY_WORK) and not event.actor.startswith("user:"):
             assert meta.work is not None
-            assert meta.work == self.session.work
+            assert meta.work in self.session.works
             assert meta.work.version > self.stopped
 
     def _check_approval(self, before: Session, event: SessionEvent) -> None:
@@ -189,11 +189,11 @@ class SessionWorld:
     def _check_starts(self, before: Session, event: SessionEvent) -> None:
         """An action starts at most once, unless the user allows another run, and never without a needed approval.
 
-        After a stop, a retry also lets an interrupted node of a path run again.
+        After a stop, a retry or a raised budget also lets an interrupted node of a path run again.
         """
         if isinstance(event, facts.QuestionAnswered) and event.key == "again" and before.turn:
             self._may_start_again(before.turn.number, event.question_id)
-        if isinstance(event, facts.SessionRetried) and before.turn and before.turn.path:
+        if isinstance(event, facts.SessionRetried | facts.BudgetRaised) and before.turn and before.turn.path:
             for cut_off in before.turn.actions:
                 if cut_off.status == "failed" and cut_off.cause == "stopped":
                     self._may_start_again(before.turn.number, cut_off.spec.id)
@@ -204,6 +204,7 @@ class SessionWorld:
         for action_id in (action.action_id for action in event.actions):
             action, key = find_action(before, action_id), (before.turn.number, action_id)
             assert action is not None
+            assert not before.holds or action.spec.effect == "read", "it began before the message was answered"
             assert key not in self.starts or key in self.may_start_again
             assert action.spec.decision not in ("skip", "deny")
             proposed = isinstance(self.log[planned - 1], facts.TurnPlanned) and not before.turn.taken_over
@@ -248,34 +249,27 @@ class SessionWorld:
             if late.spec.id in done and late.spec.effect != "read":
                 self.done_writes.add(key_of(late.spec.tool, late.spec.arguments))
 
-    def _check_messages(self, before: Session, event: SessionEvent, meta: CommandMeta) -> None:
-        """A message is taken in by work that began after it, or by the user's own edit."""
-        self._check_remark_answered(before, event, meta)
-        if isinstance(event, TAKES_IN):
-            after = evolve(before, event)
-            drafted_in = drafting_session(before) if isinstance(event, DRAFTS) else before
-            for text in set(drafted_in.words.feedback) - set(after.words.feedback):
-                message_version = self.pending_messages.pop(text, 0)
-                assert meta.work is None or message_version <= meta.work.version
-        planned = isinstance(event, facts.TurnPlanned | facts.PlanDrafted) and before.phase == "planning"
-        if planned or isinstance(event, facts.PlanEdited):  # of a path: its nodes read the words later
-            for text in set(evolve(before, event).memory.heard) - set(before.memory.heard):
-                message_version = self.pending_messages.pop(text, 0)
-                assert meta.work is None or message_version <= meta.work.version
-        if isinstance(event, facts.MessageReceived):
-            self.pending_messages[event.text] = event.version
-        if isinstance(event, facts.QuestionAnswered) and before.question and before.question.about != "uncertain":
-            if before.question.about == "action":
-                return  # the answer is the action's result
-            self.pending_messages[event.text] = event.version
+    def _check_messages(self, before: Session, event: SessionEvent, after: Session, meta: CommandMeta) -> None:
+        """A message stays unread until a draft or reply of work that began after it, a new request, or a stop."""
+        if isinstance(event, facts.SessionForked):
+            return
+        was, now = set(before.words.unread), set(after.words.unread)
+        message = _message(before, event)
+        assert now - was == ({message} if message else set())
+        assert max((message.version for message in was - now), default=0) <= _takes_in_until(before, event, meta)
+        left = now and after.reply is None and not event.actor.startswith("user:")
+        assert not left or after.phase not in ("resting", "awaiting_approval") or was == now, "who reads the message?"
 
-    def _check_remark_answered(self, before: Session, event: SessionEvent, meta: CommandMeta) -> None:
-        """A remark is answered, taken in or withdrawn."""
-        for text in (
-            _remark_messages(before) if isinstance(event, facts.SessionStopped | facts.RemarkAnswered | DRAFTS) else ()
-        ):
-            message_version = self.pending_messages.pop(text, 0)
-            assert meta.work is None or message_version <= meta.work.version
+    def _check_transcript(self, before: Session, event: SessionEvent, after: Session) -> None:
+        """It is appended to, and tells once, in its place, everything that the person has said."""
+        match event:
+            case facts.MessageReceived(text=text) | facts.ApprovalDenied(reason=text) if text:
+                self.said.append(text)
+            case facts.QuestionAnswered() if event.kind != "uncertain":  # that is a decision
+                self.said.append(event.text)
+        assert after.transcript[: len(before.transcript)] == before.transcript
+        assert {entry.version for entry in after.transcript[len(before.transcript) :]} <= {event.version}
+        assert [entry.text for entry in after.transcript if entry.kind in SAID] == self.said
 
     # --- invariants of every session
 
@@ -290,9 +284,7 @@ class SessionWorld:
         self._check_memory_limits(session)
         self._check_never_started(session)
         self._check_due(session)
-        self._check_no_message_lost(session)
         self._check_review(session)
-        self._check_remark(session)
         check_not_stuck(session)
 
     def _check_memory_limits(self, session: Session) -> None:
@@ -318,40 +310,19 @@ class SessionWorld:
                 assert key not in self.starts or key in self.did_not_happen
 
     def _check_due(self, session: Session) -> None:
-        """A service is due only after the event that began its work, and all work was due once."""
+        """A service is due only after the event that began its work, all work was due once, and held work waits."""
         whose, work = due(session), session.work
+        begun = [work for work in session.works if work.version == session.version]
         if whose not in ("user", "nobody"):
-            assert work is not None
-            assert (work.version, SERVICE_OF[session.phase]) == (session.version, whose)
-            self.works.append(work)
-        if work is not None:
-            assert SERVICE_OF[session.phase] == work.service
-            assert work in self.works
-        assert work is not None or session.paused or session.phase not in SERVICE_OF
-
-    def _check_no_message_lost(self, session: Session) -> None:
-        rounds = [line for round_ in session.words.earlier for line in round_.request.splitlines()]
-        for text in [text for text in self.pending_messages if text in rounds]:
-            del self.pending_messages[text]  # an earlier request: the summary includes it
-        known = (
-            *session.words.request.splitlines(),
-            *session.words.feedback,
-            *session.words.unread,
-            *_remark_messages(session),
-        )
-        missing = [text for text in self.pending_messages if text not in known]
-
-        assert not missing, f"no prompt will include {missing}"
-
-    def _check_remark(self, session: Session) -> None:
-        """While a service answers a remark, the session before the remark can be restored, and is in a valid state."""
-        if session.words.remark is None:
-            return
-        assert session.phase in ("planning", "coding", "awaiting_input", "failed")
-        at = before_remark(session)
-        assert at.phase in ("awaiting_approval", "resting")
-        assert at.work is None
-        self._check_review(at)
+            assert [work.service for work in begun] == [whose]
+            self.works += begun
+        assert all(work in self.works for work in session.works)
+        assert work is None or SERVICE_OF[session.phase] == work.service
+        assert session.reply is None or session.reply.service in ("planner", "generator")
+        assert work is not None or session.paused or session.holds or session.phase not in SERVICE_OF
+        acts = session.turn is not None and session.phase in ("executing", "verifying", "answering")
+        is_read = session.reply is not None or (session.turn is not None and session.turn.rules.reads_messages)
+        assert not (acts and session.words.unread) or is_read, "nobody is going to read the message"
 
     def _check_review(self, session: Session) -> None:
         if session.phase != "awaiting_approval":
@@ -367,10 +338,35 @@ class SessionWorld:
             assert session.plan.status == "pending_approval"
 
 
-def _remark_messages(session: Session) -> tuple[str, ...]:
-    """The messages since the open remark."""
-    remark = session.words.remark
-    return (*remark.texts, *(answered.answer for answered in remark.dialogue)) if remark else ()
+def _message(before: Session, event: SessionEvent) -> UnreadMessage | None:
+    """The message that the event brings, for a draft or reply to take in."""
+    match event:
+        case facts.MessageReceived(intent="request"):
+            return None
+        case facts.MessageReceived() | facts.QuestionAnswered(kind="request"):
+            return UnreadMessage(event.version, event.text)
+        case facts.ApprovalDenied() if event.reason and before.turn:
+            rules = before.turn.rules
+            return UnreadMessage(event.version, event.reason) if rules.one_by_one or rules.by_step else None
+    return None
+
+
+def _takes_in_until(before: Session, event: SessionEvent, meta: CommandMeta) -> int:
+    """The version of the newest message that the event may take in."""
+    by_user = event.actor == ANN
+    if isinstance(event, TAKES_IN) and not by_user and meta.work:
+        return 0 if isinstance(event, facts.TurnPlanned) and event.plan_version else meta.work.version
+    if isinstance(event, facts.SessionStopped):
+        if withdraws_message(before):
+            return event.version
+        stopped = before.reply or (before.work if before.phase in ("planning", "coding") else None)
+        return stopped.version if stopped else 0
+    edits = isinstance(event, facts.PlanEdited | facts.CodeEdited) and before.reply is None
+    begins = isinstance(event, facts.MessageReceived) and event.intent == "request"
+    continues = isinstance(event, facts.QuestionAnswered) and event.kind == "continue"
+    if isinstance(event, facts.QuestionAnswered | facts.MessageReceived) and before.question and before.asked_beside:
+        return before.question.asked_version if before.asked_beside.begins_round else 0
+    return event.version if edits or begins or continues else 0
 
 
 def _changed_actions(before: Session, after: Session) -> list[tuple[str | None, Action]]:

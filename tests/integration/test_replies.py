@@ -1,0 +1,404 @@
+"""Messages while a plan is carried out: answered beside it, or by an offer that is taken or kept."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from parley.events import SessionEvent, facts
+from parley.events.values import SessionSettings
+from parley.reply import AcceptedOffer, WordsDraft
+from services.generator.agentflow_prompt import AnswerDraft
+from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
+from services.planner.execution_plan_prompt import StepDraft, StepsDraft
+from services.verifier.agentflow_prompt import TurnVerdict
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.session import Session, undecided_actions
+from shared.llm.scripted import Scripted
+from shared.settings import Settings
+from tests.support import stack
+from tests.support.held_tools import HeldModel, HeldTools
+from tests.support.stack import Person, working
+
+QUESTION, ANSWER = "How long will it take?", WordsDraft(text="Not long.")
+
+
+def step(name: str, tool: str, *after: str) -> StepDraft:
+    return StepDraft(id=name, tool=tool, arguments={"what": name}, text=f"{tool} at {name}", after=list(after))
+
+
+A, B, C = step("a", "look"), step("b", "look", "a"), step("c", "send", "b")
+
+
+def plan(*steps: StepDraft, **more: Any) -> StepsDraft:
+    return StepsDraft(goal="Look, then send", steps=list(steps), **more)
+
+
+@pytest.fixture
+def tools(monkeypatch: pytest.MonkeyPatch) -> HeldTools:
+    tools = HeldTools()
+    monkeypatch.setitem(stack.BUILD, "executor", tools.build)
+    return tools
+
+
+@asynccontextmanager
+async def executing(
+    settings: Settings, bus: Bus, session_id: str, *replies: Scripted, **session_settings: Any
+) -> AsyncIterator[tuple[Person, HeldModel]]:
+    """A session whose plan, the first reply, is approved."""
+    model = HeldModel(*replies)
+    async with working(settings, model):
+        ann = Person(bus, session_id)
+        chosen = SessionSettings(**session_settings)
+        await ann.does(c.Say(text="Look and send", workflow="execution_plan", settings=chosen))
+        await approve(ann)
+        yield ann, model
+
+
+async def approve(ann: Person) -> Session:
+    session = await ann.phase("awaiting_approval", "failed")
+    assert session.plan, session.failure
+    await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
+    return session
+
+
+def started(events: list[SessionEvent]) -> list[str]:
+    """The steps that were started, in order."""
+    starts = (event for event in events if isinstance(event, facts.ActionsStarted))
+    return [action.action_id.rpartition(".")[2] for start in starts for action in start.actions]
+
+
+async def kinds(ann: Person) -> list[str]:
+    return [event.type for event in await ann.events() if event.type != "usage.recorded"]
+
+
+async def test_a_question_is_answered_while_reads_go_on_and_the_write_waits(
+    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
+) -> None:
+    tools.calls["a"].hold()
+    async with executing(settings, bus, session_id, plan(A, B, C), ANSWER) as (ann, model):
+        await tools.calls["a"].arrived()
+        model.writing.hold()
+        await ann.does(c.Say(text=QUESTION))
+        await model.writing.arrived()
+        tools.calls["a"].release()
+        held = await ann.sees(lambda session: session.work is None)
+        assert (held.phase, held.reply is not None, tools.made) == ("executing", True, ["a", "b"])
+        model.writing.release()
+        ended = await ann.phase("resting", "failed")
+        assert (ended.plan and ended.plan.status, ended.words.reply) == ("completed", ANSWER.text)
+        assert (tools.made, ended.words.unread) == (["a", "b", "c"], ())
+        said = await kinds(ann)
+        asked, answered = said.index("message.received", 1), said.index("remark.answered")
+        assert said[asked:answered] == ["message.received", "actions.finished", "actions.started", "actions.finished"]
+        assert said[answered + 1 :] == ["actions.started", "actions.finished", "turn.verified", "answer.given"]
+        assert model.prompts[1].sections("message") == [QUESTION]
+
+
+async def test_an_offer_that_is_taken_is_reviewed_and_finished_steps_are_not_repeated(
+    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
+) -> None:
+    tools.calls["a"].hold()
+    other = plan(A, step("d", "send", "a"), say="d instead of c, then.")
+    async with executing(settings, bus, session_id, plan(A, B, C), other) as (ann, _):
+        await tools.calls["a"].arrived()
+        await ann.does(c.Say(text="Send d instead"))
+        tools.calls["a"].release()
+        offered = await ann.sees(lambda session: session.offer is not None and session.work is None)
+        assert (offered.phase, tools.made, offered.plan and offered.plan.number) == ("executing", ["a", "b"], 1)
+        await ann.does(c.TakeOffer(version=offered.offer.version))  # type: ignore[union-attr]
+        taken = await approve(ann)
+        assert (taken.plan and taken.plan.number, taken.offer, taken.task) == (2, None, offered.task)
+        ended = await ann.phase("resting", "failed")
+        assert (ended.plan and ended.plan.status, tools.made) == ("completed", ["a", "b", "d"])
+        assert started(await ann.events()) == ["a", "b", "d"]
+
+
+async def test_an_offer_that_is_kept_lets_the_plan_go_on_as_it_was(
+    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
+) -> None:
+    tools.calls["a"].hold()
+    async with executing(settings, bus, session_id, plan(A, B, C), plan(A)) as (ann, _):
+        await tools.calls["a"].arrived()
+        await ann.does(c.Say(text="Or do not send it?"))
+        offered = await ann.sees(lambda session: session.offer is not None)
+        tools.calls["a"].release()
+        await ann.sees(lambda session: session.work is None)
+        assert tools.made == ["a", "b"]
+        await ann.does(c.KeepOffer(version=offered.offer.version))  # type: ignore[union-attr]
+        ended = await ann.phase("resting", "failed")
+        assert (ended.plan and (ended.plan.number, ended.plan.status), tools.made) == (
+            (1, "completed"),
+            ["a", "b", "c"],
+        )
+
+
+async def test_words_can_take_the_offer(settings: Settings, bus: Bus, session_id: str, tools: HeldTools) -> None:
+    tools.calls["a"].hold()
+    replies = (plan(A, B, C), plan(A, say="Without sending it."), AcceptedOffer())
+    async with executing(settings, bus, session_id, *replies) as (ann, model):
+        await tools.calls["a"].arrived()
+        await ann.does(c.Say(text="Can we do without sending it?"))
+        await ann.sees(lambda session: session.offer is not None)
+        await ann.does(c.Say(text="Yes, do that"))
+        await ann.sees(lambda session: session.plan is not None and session.plan.number == 2)
+        tools.calls["a"].release()
+        await ann.sees(lambda session: not session.left_running)
+        await approve(ann)
+        ended = await ann.phase("resting", "failed")
+        assert (ended.plan and (ended.plan.number, ended.plan.status), tools.made) == ((2, "completed"), ["a"])
+        assert model.prompts[2].sections("message") == ["Can we do without sending it?", "Yes, do that"]
+
+
+async def test_a_message_before_the_start_of_a_write_prevents_it(
+    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
+) -> None:
+    """The executor has the work in its hands already."""
+    tools.begin.hold()
+    send, words = step("c", "send"), WordsDraft(text="It is kept.")
+    async with executing(settings, bus, session_id, plan(send), plan(A), words) as (ann, model):
+        await tools.begin.arrived()
+        await ann.does(c.Say(text="Keep it"))
+        tools.begin.release()
+        offered = await ann.sees(lambda session: session.offer is not None)
+        assert (offered.phase, offered.work) == ("executing", None)
+        await ann.does(c.Say(text="What happens to it now?"))
+        await ann.sees(lambda session: session.words.reply == words.text)
+        assert (tools.made, started(await ann.events())) == ([], [])
+        await ann.does(c.TakeOffer())
+        await approve(ann)
+        ended = await ann.phase("resting", "failed")
+        assert (ended.plan and ended.plan.status, tools.made) == ("completed", ["a"])
+        assert len(model.prompts) == 3
+
+
+@pytest.mark.redelivers
+async def test_a_reply_whose_planner_was_ended_is_made_once_by_the_next_one(
+    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
+) -> None:
+    first, second = HeldModel(plan(A, B, C), ANSWER), HeldModel(ANSWER)
+    tools.calls["a"].hold()
+    async with working(settings, first, "executor", "verifier", "generator"):
+        ann = Person(bus, session_id)
+        async with working(settings.model_copy(update={"graceful_timeout": 0.1}), first, "planner"):
+            await ann.does(c.Say(text="Look and send", workflow="execution_plan"))
+            await approve(ann)
+            await tools.calls["a"].arrived()
+            first.writing.hold()
+            await ann.does(c.Say(text=QUESTION))
+            await first.writing.arrived()
+        tools.calls["a"].release()
+        held = await ann.sees(lambda session: session.work is None)
+        assert (held.reply is not None, tools.made) == (True, ["a", "b"])
+        async with working(settings, second, "planner"):
+            ended = await ann.phase("resting", "failed")
+    assert (ended.plan and ended.plan.status, tools.made) == ("completed", ["a", "b", "c"])
+    assert (await kinds(ann)).count("remark.answered") == 1
+    assert [prompt.sections("message") for prompt in (first.prompts[1], *second.prompts)] == [[QUESTION], [QUESTION]]
+
+
+async def test_two_quick_messages_are_answered_together(
+    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
+) -> None:
+    tools.calls["a"].hold()
+    replies = (plan(A, B, C), WordsDraft(text="Too late."), ANSWER)
+    async with executing(settings, bus, session_id, *replies) as (ann, model):
+        await tools.calls["a"].arrived()
+        model.writing.hold()
+        await ann.does(c.Say(text=QUESTION))
+        await model.writing.arrived()
+        second = await ann.does(c.Say(text="And why?"))
+        model.writing.release()
+        answered = await ann.sees(lambda session: session.reply is None and session.version > second.version)
+        assert (answered.words.reply, answered.words.unread) == (ANSWER.text, ())
+        assert model.prompts[2].sections("message") == [QUESTION, "And why?"]
+        tools.calls["a"].release()
+        ended = await ann.phase("resting", "failed")
+        assert (ended.plan and ended.plan.status, tools.made) == ("completed", ["a", "b", "c"])
+        assert (await kinds(ann)).count("remark.answered") == 1
+
+
+async def test_a_stop_between_two_messages_loses_neither(
+    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
+) -> None:
+    tools.calls["a"].hold()
+    replies = (plan(A, B, C), WordsDraft(text="Never said."), ANSWER)
+    async with executing(settings, bus, session_id, *replies) as (ann, model):
+        await tools.calls["a"].arrived()
+        model.writing.hold()
+        await ann.does(c.Say(text=QUESTION))
+        await model.writing.arrived()
+        await ann.does(c.Stop())
+        stopped = await ann.phase("resting")
+        assert (stopped.rest_reason, stopped.work, stopped.reply) == ("stopped", None, None)
+        model.writing.release()
+        await ann.does(c.Say(text="And why?"))
+        answered = await ann.sees(lambda session: session.words.reply != "")
+        assert (answered.words.reply, answered.phase) == (ANSWER.text, "resting")
+        assert model.prompts[2].sections("message") == [QUESTION, "And why?"]
+        assert started(await ann.events()) == ["a"]
+        tools.calls["a"].release()
+        await ann.does(c.Retry())
+        ended = await ann.phase("resting", "failed")
+        assert (ended.plan and ended.plan.status, tools.made) == ("completed", ["a", "b", "c"])
+
+
+async def test_a_stop_while_a_plan_waits_only_withdraws_the_message(
+    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
+) -> None:
+    model = HeldModel(plan(A), WordsDraft(text="Never said."), ANSWER)
+    async with working(settings, model):
+        ann = Person(bus, session_id)
+        await ann.does(c.Say(text="Look", workflow="execution_plan"))
+        review = await ann.phase("awaiting_approval")
+        model.writing.hold()
+        await ann.does(c.Say(text=QUESTION))
+        await model.writing.arrived()
+        await ann.does(c.Stop())
+        withdrawn = await ann.sees(lambda session: session.reply is None)
+        assert (withdrawn.phase, withdrawn.plan) == (review.phase, review.plan)
+        model.writing.release()
+        await ann.does(c.Say(text="And why?"))
+        answered = await ann.sees(lambda session: session.words.reply != "")
+        assert (answered.words.reply, answered.phase, answered.plan) == (ANSWER.text, review.phase, review.plan)
+        await approve(ann)
+        assert (await ann.phase("resting", "failed")).plan.status == "completed"  # type: ignore[union-attr]
+
+
+# --- turns of tools: the next one takes the message in
+
+
+def call(what: str, tool: str, *after: int) -> Planned:
+    return Planned(tool=tool, arguments={"what": what}, depends_on=list(after))
+
+
+async def begin_turn(ann: Person) -> None:
+    await ann.does(c.Say(text="Look and send", workflow="agentflow", settings=SessionSettings(approval="never")))
+
+
+@pytest.mark.parametrize("held", ["a", "begin"])
+async def test_a_message_before_the_start_of_a_turns_write_leads_to_another_turn(
+    settings: Settings, bus: Bus, session_id: str, tools: HeldTools, held: str
+) -> None:
+    """It comes while the read before the write runs, or when the executor has the write in its hands."""
+    reads = [call("a", "look")] if held == "a" else []
+    send = call("c", "send", *(number for number, _ in enumerate(reads, 1)))
+    first = TurnDraft(sub_goal="send", actions=[*reads, send])
+    hold = tools.begin if held == "begin" else tools.calls["a"]
+    hold.hold()
+    model = HeldModel(first, NothingToDo(reason="It is kept."), AnswerDraft(text="It is kept.", confidence=1))
+    async with working(settings, model):
+        ann = Person(bus, session_id)
+        await begin_turn(ann)
+        await hold.arrived()
+        await ann.does(c.Say(text="Keep it"))
+        hold.release()
+        ended = await ann.phase("resting", "failed")
+        assert (ended.answer.text, tools.made) == ("It is kept.", ["a"] if reads else [])
+        assert model.prompts[1].sections("message") == ["Keep it"]
+        assert "c" not in started(await ann.events())
+
+
+async def test_a_message_during_a_turns_write_is_read_after_it(
+    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
+) -> None:
+    tools.calls["c"].hold()
+    model = HeldModel(
+        TurnDraft(sub_goal="send", actions=[call("c", "send")], final=True),
+        TurnVerdict(status="success", next_action="complete"),
+        NothingToDo(reason="It was sent."),
+        AnswerDraft(text="It was sent before.", confidence=1),
+    )
+    async with working(settings, model):
+        ann = Person(bus, session_id)
+        await begin_turn(ann)
+        await tools.calls["c"].arrived()
+        await ann.does(c.Say(text="Keep it"))
+        tools.calls["c"].release()
+        ended = await ann.phase("resting", "failed")
+        assert (ended.answer.text, tools.made, ended.words.unread) == ("It was sent before.", ["c"], ())
+
+
+# --- what else one event could make due
+
+
+async def test_a_message_over_the_budget_is_refused_in_words_while_a_step_runs(
+    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
+) -> None:
+    """Each scripted call costs 14 tokens, so the plan uses up the budget."""
+    tools.calls["a"].hold()
+    async with executing(settings, bus, session_id, plan(A, B, C), token_budget=14) as (ann, model):
+        await tools.calls["a"].arrived()
+        await ann.does(c.Say(text=QUESTION))
+        refused = await ann.sees(lambda session: session.words.reply != "")
+        assert "could not be answered: The session's budget is spent" in refused.words.reply
+        tools.calls["a"].release()
+        ended = await ann.phase("resting", "failed")
+        assert (ended.plan and ended.plan.status, tools.made, len(model.prompts)) == (
+            *("completed", ["a", "b", "c"]),
+            1,
+        )
+
+
+async def test_a_raised_budget_leads_to_the_reply(
+    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
+) -> None:
+    model = HeldModel(plan(A), ANSWER)
+    async with working(settings, model):
+        ann = Person(bus, session_id)
+        chosen = SessionSettings(token_budget=14)
+        await ann.does(c.Say(text="Look", workflow="execution_plan", settings=chosen))
+        review = await ann.phase("awaiting_approval")
+        await ann.does(c.Say(text=QUESTION))
+        asked = await ann.sees(lambda session: session.question is not None)
+        assert asked.question
+        assert asked.question.about == "budget"
+        await ann.does(c.RaiseBudget(tokens=1_000))
+        answered = await ann.sees(lambda session: session.words.reply != "")
+        assert (answered.words.reply, answered.phase, answered.plan) == (ANSWER.text, "awaiting_approval", review.plan)
+
+
+@pytest.mark.parametrize("following", [[B, C], [step("c", "send", "a")]])
+async def test_a_plan_that_is_resumed_while_a_message_is_answered_goes_on_to_its_end(
+    settings: Settings, bus: Bus, session_id: str, tools: HeldTools, following: list[StepDraft]
+) -> None:
+    tools.calls["a"].hold()
+    async with executing(settings, bus, session_id, plan(A, *following), ANSWER) as (ann, model):
+        await tools.calls["a"].arrived()
+        await ann.does(c.Pause())
+        model.writing.hold()
+        await ann.does(c.Say(text=QUESTION))
+        await model.writing.arrived()
+        tools.calls["a"].release()
+        await ann.sees(lambda session: session.work is None)
+        await ann.does(c.Resume())
+        reads = ["a", *("b" for read in following if read is B)]
+        await ann.sees(lambda session: session.work is None and len(tools.made) == len(reads))
+        assert tools.made == reads
+        model.writing.release()
+        ended = await ann.phase("resting", "failed")
+        assert (ended.plan and ended.plan.status, ended.words.reply) == ("completed", ANSWER.text)
+        assert tools.made == [*reads, "c"]
+
+
+async def test_a_denial_with_words_is_answered_before_the_plan_is_judged(
+    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
+) -> None:
+    model = HeldModel(plan(A, step("c", "send")), ANSWER)
+    async with working(settings, model):
+        ann = Person(bus, session_id)
+        chosen = SessionSettings(require_plan_approval=False)
+        await ann.does(c.Say(text="Look and send", workflow="execution_plan", settings=chosen))
+        waiting = await ann.phase("awaiting_approval")
+        (action,) = undecided_actions(waiting.turn)
+        model.writing.hold()
+        await ann.does(c.Reject(action_id=action.spec.id, reason="Why send it?"))
+        await model.writing.arrived()
+        assert (await ann.load()).session.work is None
+        model.writing.release()
+        ended = await ann.phase("resting", "failed")
+        assert (ended.plan and ended.plan.status, tools.made, ended.words.reply) == ("failed", [], ANSWER.text)
+        assert (await kinds(ann))[-4:] == ["approval.denied", "remark.answered", "turn.verified", "answer.given"]
+        assert model.prompts[1].sections("message") == ["Why send it?"]

@@ -1,0 +1,122 @@
+"""The tools of a request are chosen once; those found later are shown after the conversation."""
+
+from parley.protocol.tools import CheckCalls, ToolPage, ToolSpec
+from parley.reply import Kind
+from services.planner.agentflow import plan_turn
+from services.planner.agentflow_prompt import MoreTools, NothingToDo
+from services.planner.tool_choice import choose
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.llm import Prompt, ScriptedModel
+from shared.log import SessionAtPosition
+from shared.settings import Settings
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.worker import Drafts, WorkContext, WorkerDeps
+from tests.unit.domain.spec import StoryLine, act, answer, done, given, new_request, request, say, turn, verdict
+
+WORDS = ("pay", "ship", "mail", "print", "count")
+TOOLS = {
+    name: ToolSpec(name=name, description=f"To {name} it", parameters={"type": "object"}, effect="read")
+    for name in WORDS
+}
+
+
+class Catalogue:
+    """Finds the tools whose name is among the words, and those in use. With `few` tools it lists all of them."""
+
+    def __init__(self, *, few: bool = False) -> None:
+        self._few = few
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+
+    async def matching(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
+        self.asked.append((words, used))
+        allowed = [name for name in TOOLS if not only or name in only]
+        found = [name for name in allowed if self._few or name in words or name in used]
+        return ToolPage(tools=tuple(TOOLS[name] for name in found), total=len(allowed))
+
+    async def check(self, ask: CheckCalls) -> tuple[str, ...]:
+        return ()
+
+
+def names(tools: tuple[ToolSpec, ...]) -> list[str]:
+    return [spec.name for spec in tools]
+
+
+async def test_the_request_alone_chooses_the_page() -> None:
+    catalogue = Catalogue()
+    first = await choose(catalogue, "pay and ship", "")
+    later = await choose(catalogue, "pay and ship", "then print it", ("mail", "pay"))
+    assert names(first.page.tools) == names(later.page.tools) == ["pay", "ship"]
+    assert (names(first.found), names(later.found)) == ([], ["mail", "print"])
+    assert names(later.all_tools.tools) == ["pay", "ship", "mail", "print"]
+    assert later.others == 3
+
+
+async def test_no_tool_is_shown_twice_however_often_it_is_found() -> None:
+    choice = await choose(Catalogue(), "pay", "ship", ("pay", "ship"))
+    again = await choice.with_matching(Catalogue(), "ship and count", ("pay", "ship"))
+    assert names(again.all_tools.tools) == ["pay", "ship", "count"]
+    assert again.page == choice.page, "a search never changes the beginning of the prompt"
+
+
+async def test_a_short_list_is_shown_whole_and_searched_once() -> None:
+    catalogue = Catalogue(few=True)
+    choice = await choose(catalogue, "pay", "print it", ("mail",))
+    assert (names(choice.page.tools), choice.found, choice.others) == (list(WORDS), (), 0)
+    assert len(catalogue.asked) == 1
+
+
+async def test_only_allowed_tools_are_chosen() -> None:
+    choice = await choose(Catalogue(), "pay and ship", "print and count", (), ("pay", "print"))
+    assert (names(choice.page.tools), names(choice.found), choice.others) == (["pay"], ["print"], 1)
+
+
+async def test_without_words_of_the_person_or_used_tools_nothing_more_is_searched() -> None:
+    catalogue = Catalogue()
+    await choose(catalogue, "pay", "")
+    assert catalogue.asked == [("pay", ())]
+
+
+# --- the prompts of a request
+
+
+async def prompts(*lines: StoryLine, replies: tuple[Kind, ...] = (NothingToDo(reason="done"),)) -> list[Prompt]:
+    """What the planner asks the model in this session."""
+    log, model = InMemoryLog(), ScriptedModel(*replies)
+    deps = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
+    context = WorkContext(deps, SessionAtPosition(given(*lines).session, 0), cause="s:cause")
+    await plan_turn(context, Catalogue(), no_memories)
+    return model.prompts
+
+
+async def no_memories(_: Session) -> tuple[()]:
+    return ()
+
+
+BEGUN = (request("agentflow", "pay and ship"),)
+RAN = (turn(act("1.1", tool="mail")), c.Start(), done(), verdict("continue"))
+
+
+async def test_all_prompts_of_a_request_begin_with_the_same_tools() -> None:
+    (first,) = await prompts(*BEGUN)
+    (later,) = await prompts(*BEGUN, *RAN, say("and print it"))
+    assert first.messages[0] == later.messages[0], "the system text with rules and tools"
+    assert names_in(first.sections("tools")) == ["pay", "ship"]
+    assert (names_in(first.sections("found_tools")), names_in(later.sections("found_tools"))) == ([], ["mail", "print"])
+    assert later.text.index("and print it") < later.text.index("<found_tools-"), "after the conversation"
+
+
+async def test_tools_that_the_model_asks_for_follow_the_conversation() -> None:
+    first, second = await prompts(*BEGUN, replies=(MoreTools(words="count them"), NothingToDo(reason="done")))
+    assert first.messages[0] == second.messages[0]
+    assert "There are 3 other tools" in first.text
+    assert names_in(second.sections("found_tools")) == ["count"]
+
+
+async def test_the_next_request_chooses_anew() -> None:
+    (later,) = await prompts(*BEGUN, turn(nothing=True), answer(), new_request("count"))
+    assert names_in(later.sections("tools")) == ["count"]
+
+
+def names_in(sections: list[str]) -> list[str]:
+    return [line.split()[0] for section in sections for line in section.splitlines()]
