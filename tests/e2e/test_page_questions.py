@@ -73,6 +73,7 @@ async def test_three_questions_are_answered_by_keyboard_alone(browser: Browser, 
         assert await answers(tab) == [["Blue", "Sound; Two players; and a pause key", "Slither"]]
         cards = await tab("question-card").all_inner_texts()
         assert [card.split("\n")[-1] for card in cards] == ["Blue", "Sound; Two players; and a pause key", "Slither"]
+        await tab.wait_for("approve")
         await tab.check_reload()
 
 
