@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from parley.events.facts import QuestionKind
-from parley.events.offers import OfferedDraft
-from parley.events.values import EntryKind, FurtherQuestion, Knowledge, Option, Speaker
+from parley.events.offers import OfferedCode, OfferedDraft
+from parley.events.values import EntryKind, FurtherQuestion, Knowledge, Option, Service, Speaker
 from shared.domain.fast_replace import replace
 
 
@@ -85,6 +85,11 @@ class Offer:
 
     version: int
     draft: OfferedDraft
+
+    @property
+    def by(self) -> Service:
+        """The service that makes such drafts: only it takes the offer when the person agrees in words."""
+        return "generator" if isinstance(self.draft, OfferedCode) else "planner"
 
 
 @dataclass(frozen=True)

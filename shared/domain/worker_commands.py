@@ -108,6 +108,8 @@ def decide_worker_command(session: Session, command: WorkerCommand, meta: Comman
             return facts.RemarkAnswered(**event_meta(session, meta, facts.RemarkAnswered), text=command.text)
         case c.AcceptOffer():
             _require_own_work(session, meta)
+            is_own = session.offer is None or meta.work is None or meta.work.service == session.offer.by
+            require(is_own, "Only the service that offered it takes the offer.")
             return take_offer(session, None, meta)
         case c.DraftPlan():
             _require_draft(session, meta, "planning")

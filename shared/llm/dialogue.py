@@ -115,7 +115,8 @@ def reply_for[R: Reply](reply: type[R], session: Session) -> type[R]:
     No question after MAX_QUESTIONS, nor while something else waits or runs. An offer is taken only where one is open.
     Words answer what a person has said, unless they asked for a plan. The first reply names the session.
     """
-    withheld = [] if session.reply and session.offer else ["take_offer"]
+    takes = session.reply and session.offer and session.offer.by == session.reply.service
+    withheld = [] if takes else ["take_offer"]
     goes_on = session.counts.turns > session.counts.turns_before and not session.words.unread
     if session.reply is None and (session.settings.plan_required or goes_on):
         withheld.append("answer")

@@ -35,7 +35,7 @@ BODIES = re.compile(
 SAID = ("say", "text", "goal", "notes", "explanation", "reasoning", "reason")  # fields of replies
 
 type Log = tuple[SessionEvent, ...]
-type Said = tuple[int, str, str]  # version, speaker, text
+type Text = tuple[int, str, str]  # version, speaker, text
 
 
 @cache
@@ -55,11 +55,11 @@ def states(log: Log) -> Iterator[tuple[SessionEvent, Session, Session]]:
         yield event, before, session
 
 
-def prompts(log: Log, limit: int) -> Iterator[tuple[DuePrompt, list[Said]]]:
+def prompts(log: Log, limit: int) -> Iterator[tuple[DuePrompt, list[Text]]]:
     """The prompts of a log, with what was said before each."""
-    told: list[Said] = []
+    told: list[Text] = []
     for event, before, after in states(log):
-        speakers = carried(event) if isinstance(event, facts.SessionForked) else {event.actor: said(before, event)}
+        speakers = carried(event) if isinstance(event, facts.SessionForked) else {event.actor: texts_of(before, event)}
         told += ((event.version, by, text) for by, texts in speakers.items() for text in texts if text)
         begun = [work for work in after.works if work.version == after.version]
         for prompt in (due_prompt(after, work, limit) for work in begun):
@@ -67,7 +67,7 @@ def prompts(log: Log, limit: int) -> Iterator[tuple[DuePrompt, list[Said]]]:
                 yield prompt, told
 
 
-def said(before: Session, event: SessionEvent) -> tuple[str, ...]:  # noqa: C901  one line for each event
+def texts_of(before: Session, event: SessionEvent) -> tuple[str, ...]:  # noqa: C901  one line for each event
     """What a person or a service says to the other with this event."""
     match event:
         case facts.MessageReceived() | facts.RemarkAnswered() | facts.AnswerGiven() | facts.QuestionAnswered():

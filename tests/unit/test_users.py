@@ -28,7 +28,12 @@ ROOT = Path(__file__).parents[2]
 COMMANDS = {command.__name__ for union in (UserCommand, WorkerCommand) for command in get_args(union)}
 ABANDONED = {"ReportUncertain", "LoseResult"}  # the commands of `shared.domain.outcomes.close_abandoned`
 # Commands that others have too lead to these only where a message is answered.
-OF_REPLIES = {"remark.answered": ("planner", "generator", "plan_store"), "turn.planned": ("planner", "gateway")}
+OF_REPLIES = {
+    "remark.answered": ("planner", "generator", "plan_store"),
+    "turn.planned": ("planner", "gateway"),
+    "plan.drafted": ("planner", "gateway"),
+    "code.drafted": ("generator", "gateway"),
+}
 # No service appends these: an operator can, with `parley publish`.
 OPERATOR_ONLY = {"session.shared"}
 

@@ -249,6 +249,14 @@ def test_a_service_takes_the_offer_when_the_person_agrees_to_it(name: str) -> No
     assert (after.offer, after.reply, unread(after)) == (None, None, ())
 
 
+def test_a_service_takes_no_offer_of_another_one() -> None:
+    """It could not append the event."""
+    rests = given(*CODE_OFFERED, checked(), approve, say("yes"))
+    assert rests.session.reply is not None
+    assert (rests.session.reply.service, rests.session.offer and rests.session.offer.by) == ("planner", "generator")
+    rests.when(c.AcceptOffer()).refused(OutOfTurn, "Only the service that offered it")
+
+
 def test_a_service_takes_no_offer_where_none_is_open() -> None:
     given(*ASKS, say("yes")).when(c.AcceptOffer()).refused(OutOfTurn, "No offer is open")
     late = given(*PLAN_OFFERED, say("yes")).session

@@ -35,7 +35,8 @@ def next_command(session: Session, work: Work) -> AnyCommand:
     if work == session.reply and session.version % (3 if drafts_at_once(session) else 2) == 1:
         return _draft(session, work)
     if work == session.reply:
-        return c.AcceptOffer() if session.offer and session.version % 3 else c.AnswerRemark(text="because")
+        accepts = session.offer is not None and session.offer.by == work.service and session.version % 3
+        return c.AcceptOffer() if accepts else c.AnswerRemark(text="because")
     match session.phase:
         case "planning" if starts_by_setting(session):
             return c.BeginPlan()
