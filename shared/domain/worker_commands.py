@@ -102,14 +102,12 @@ def decide_worker_command(session: Session, command: WorkerCommand, meta: Comman
             )
         case c.AnswerRemark():
             _require_own_work(session, meta)
-            require(
-                meta.work == session.reply or session.phase in ("planning", "coding"), "No message waits for words."
-            )
+            drafts = session.phase in ("planning", "coding")
+            require(drafts or meta.work == session.reply, "No message waits for words.")
             return facts.RemarkAnswered(**event_meta(session, meta, facts.RemarkAnswered), text=command.text)
         case c.AcceptOffer():
             _require_own_work(session, meta)
-            is_own = session.offer is None or meta.work is None or meta.work.service == session.offer.by
-            require(is_own, "Only the service that offered it takes the offer.")
+            require(not session.offer or meta.actor == session.offer.by, "Only the service that offered it takes it.")
             return take_offer(session, None, meta)
         case c.DraftPlan():
             _require_draft(session, meta, "planning")
