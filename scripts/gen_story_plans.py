@@ -105,7 +105,7 @@ def offers_of_calls(_: datetime) -> list[AnyCommand]:
 
 
 def offers_of_programs(_: datetime) -> list[AnyCommand]:
-    """Another program is offered while the checks of the person's own one run."""
+    """Another program is offered while the checks of the person's own one run. The person agrees in words."""
     return [
         c.Say(text="Write a calculator"),
         c.DraftPlan(goal="A calculator", steps=(Step(text="Add two numbers"),)),
@@ -115,7 +115,9 @@ def offers_of_programs(_: datetime) -> list[AnyCommand]:
         c.Say(text="Can it add 2 and 2?"),
         c.EditCode(base=4, code="print(1 + 2)\n"),
         c.DraftCode(code="print(2 + 2)\n", say="It does now."),
-        c.TakeOffer(),
+        c.VerifyCode(checks=(Check(name="tests", ok=True),)),
+        c.Say(text="Yes, that one"),
+        c.AcceptOffer(),
     ]
 
 

@@ -7,7 +7,7 @@ from parley.events.offers import OfferedCode, OfferedDraft, OfferedPlan, Offered
 from shared.domain.batches import new_actions
 from shared.domain.commands import CommandMeta
 from shared.domain.dialogue import Offer
-from shared.domain.errors import Invalid, OutOfTurn, Stale
+from shared.domain.errors import Invalid, OutOfTurn, Stale, require
 from shared.domain.event_meta import event_meta
 from shared.domain.messages import drafts_at_once
 from shared.domain.plan_steps import changed_begun_steps, task_of
@@ -80,6 +80,13 @@ def take_offer(session: Session, version: int | None, meta: CommandMeta) -> Draf
                 offer=offer.version,
             )
     assert_never(offer.draft)
+
+
+def accept_offer(session: Session, meta: CommandMeta) -> DraftEvent:
+    """The draft that the service has offered, because the person agrees in words. Raises OutOfTurn, Stale, Invalid."""
+    is_own = session.offer is None or meta.work is None or meta.work.service == session.offer.by
+    require(is_own, "Only the service that offered it takes the offer.")
+    return take_offer(session, None, meta)
 
 
 def keep_offer(session: Session, version: int | None, meta: CommandMeta) -> facts.OfferKept:

@@ -14,7 +14,7 @@ from shared.domain.event_meta import event_meta
 from shared.domain.expiry import expire
 from shared.domain.for_each import MAX_OPEN_ACTIONS, check_expanded
 from shared.domain.messages import drafts_at_once
-from shared.domain.offers import offered, take_offer
+from shared.domain.offers import accept_offer, offered
 from shared.domain.plan_steps import GATHER, is_unresolved, step_of
 from shared.domain.policy import describe_rulings, stricter_ruling, with_ruling
 from shared.domain.session import Phase, Session
@@ -102,13 +102,13 @@ def decide_worker_command(session: Session, command: WorkerCommand, meta: Comman
             )
         case c.AnswerRemark():
             _require_own_work(session, meta)
-            drafts = session.phase in ("planning", "coding")
-            require(drafts or meta.work == session.reply, "No message waits for words.")
+            require(
+                meta.work == session.reply or session.phase in ("planning", "coding"), "No message waits for words."
+            )
             return facts.RemarkAnswered(**event_meta(session, meta, facts.RemarkAnswered), text=command.text)
         case c.AcceptOffer():
             _require_own_work(session, meta)
-            require(not session.offer or meta.actor == session.offer.by, "Only the service that offered it takes it.")
-            return take_offer(session, None, meta)
+            return accept_offer(session, meta)
         case c.DraftPlan():
             _require_draft(session, meta, "planning")
             return offered(session, plan_commands.draft(session, command, meta), meta)
