@@ -11,10 +11,10 @@ from services.planner.proposals import TurnProposal, is_stalled, validate
 from services.planner.tool_choice import ToolLookup, choose
 from services.planner.turn_reply import turn_reply
 from shared.domain import commands as c
-from shared.domain.conversation import questions, said_since_request
 from shared.domain.memory import action_history
 from shared.domain.messages import drafting_session
 from shared.domain.session import Session
+from shared.domain.transcript_queries import questions, said_since_request
 from shared.llm.dialogue import MAX_QUESTIONS, refuse_repeated, reply_for, to_command
 from shared.worker import WorkContext
 

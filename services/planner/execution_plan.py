@@ -15,10 +15,10 @@ from services.planner.examples import Examples, no_examples
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft, StepsReply, build_prompt, render_partial
 from services.planner.tool_choice import ToolLookup, choose
 from shared.domain import commands as c
-from shared.domain.conversation import said_since_request
 from shared.domain.messages import drafting_session
 from shared.domain.plan_steps import changed_begun_steps, changes_made, known_steps
 from shared.domain.session import Session
+from shared.domain.transcript_queries import said_since_request
 from shared.llm.dialogue import refuse_repeated, reply_for, to_command
 from shared.plan_checks.calls import polled_call, repair_arguments
 from shared.plan_checks.steps import check_plan, with_ids

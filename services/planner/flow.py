@@ -16,10 +16,10 @@ from services.planner.examples import Examples
 from services.planner.flow_prompt import NewNode, PathDraft, PathReply, build_prompt, render_partial
 from services.planner.path_cache import Chain, PathCache
 from shared.domain import commands as c
-from shared.domain.conversation import questions, said_since_request
 from shared.domain.flow_paths import as_action
 from shared.domain.messages import drafting_session, drafts_at_once
 from shared.domain.session import Session
+from shared.domain.transcript_queries import questions, said_since_request
 from shared.domain.worker_commands import WorkerCommand
 from shared.flows import chain_problems, full_path, group_by_flow, split_tool_name
 from shared.llm import Message

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from cachetools import LRUCache
 
 from parley.protocol.flows import FlowPage
-from shared.domain.conversation import said_since_request
 from shared.domain.session import Session
+from shared.domain.transcript_queries import said_since_request
 
 type Chain = tuple[tuple[str, tuple[str, ...]], ...]
 

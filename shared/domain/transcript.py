@@ -48,7 +48,7 @@ def _entries(before: Session, event: SessionEvent) -> Iterator[Said]:  # noqa: C
     by = SERVICES.get(given_up.service if given_up else event.actor, "person")
     drafted = isinstance(event, facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned) and event.offer is None
     if drafted and _is_outdated(before):
-        return  # nobody gets to see it
+        return  # the next draft, which is made at once, is the one that people see
     match event:
         case facts.MessageReceived():
             yield "person", "request" if event.intent == "request" else "message", event.text
@@ -81,7 +81,8 @@ def _entries(before: Session, event: SessionEvent) -> Iterator[Said]:  # noqa: C
             fields = {"say": event.say, "reasoning": event.reasoning, "sub_goal": event.sub_goal, "actions": calls}
             yield by, "draft", _reply("turn", **fields)
         case facts.TurnVerified():
-            if (event.status, event.next_action) != ("success", "continue") or not event.rule:  # all went as planned
+            went_as_planned = event.rule and (event.status, event.next_action) == ("success", "continue")
+            if not went_as_planned:
                 yield "verifier", "verdict", f"{event.status}; {event.next_action}. {event.reasoning}"
         case facts.CodeVerified():
             lines = (f"{check.name}: {'ok' if check.ok else check.detail or 'failed'}" for check in event.checks)

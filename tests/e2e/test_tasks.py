@@ -17,7 +17,7 @@ from packs.retail.tasks.scenarios import DEFAULT_KINDS, ScenarioDeck
 from packs.retail.tasks.validate import validate_all
 from parley.client import Parley, ParleyUnavailable, RequestRefused
 from parley.events.values import SessionSettings
-from shared.domain.conversation import questions
+from shared.domain.transcript_queries import questions
 from tests.e2e.cli_runner import Cli, wait_for_exit
 from tests.e2e.parley_process import RunningParley
 from tests.support.store import STORE

@@ -10,12 +10,12 @@ from parley.protocol.flows import FlowPage, FlowSpec, ListFlows, NodeSpec, tool_
 from services.gateway.ports import GatewayBus
 from shared.domain import commands as c
 from shared.domain.batches import next_batch, running_actions
-from shared.domain.conversation import questions
 from shared.domain.decide import AnyCommand
 from shared.domain.errors import CommandRefused
 from shared.domain.flow_paths import outputs
 from shared.domain.session import Session
 from shared.domain.state import Turn
+from shared.domain.transcript_queries import questions
 from shared.flows import full_path, split_tool_name
 from shared.log import Indeterminate, LogUnavailable, ReplicatedLog, VersionConflict
 from shared.retry import retry_while_unavailable

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.test_architecture import forbidden_imports, is_within, name, sources, tree
 
 # They make it, tell prompts what it says, and hand it over to a fork.
-TELL = ("shared/domain/transcript", "shared/domain/conversation", "shared/domain/forks")
+TELL = ("shared/domain/transcript", "shared/domain/transcript_queries", "shared/domain/forks")
 RULES = tuple(path for path in sources("shared/domain") if not is_within(path, *TELL))
 
 
@@ -18,7 +18,7 @@ def test_no_other_module_of_the_domain_reads_it() -> None:
 
 
 def test_only_evolve_imports_what_makes_it_and_nothing_imports_what_it_says() -> None:
-    readers = forbidden_imports(RULES, "shared.domain.transcript", "shared.domain.conversation")
+    readers = forbidden_imports(RULES, "shared.domain.transcript", "shared.domain.transcript_queries")
     assert readers == [
         "shared/domain/evolve.py imports shared.domain.transcript",
         "shared/domain/evolve.py imports shared.domain.transcript.with_transcript",

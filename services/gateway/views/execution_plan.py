@@ -12,11 +12,11 @@ from services.gateway.views import input_sections
 from services.gateway.views.phrases import polling_text
 from services.gateway.views.sections import poll_view
 from services.gateway.views.summary import summarize
-from shared.domain.conversation import said_with
 from shared.domain.plan_approval import is_preapprovable
 from shared.domain.plan_steps import action_id, task_status
 from shared.domain.session import Session
 from shared.domain.state import Action, Plan
+from shared.domain.transcript_queries import said_with
 from shared.store_api import PlanRecord
 
 CHANGES: dict[Effect | None, str] = {

@@ -14,13 +14,13 @@ from services.gateway.views.view_parts import (
     planned_path,
     turn_view,
 )
-from shared.domain.conversation import said_with
 from shared.domain.fast_replace import replace
 from shared.domain.permissions import SessionRole
 from shared.domain.plan_steps import is_unfinished
 from shared.domain.session import SERVICE_OF, Session, review_target, undecided_actions
 from shared.domain.state import Code, Plan
 from shared.domain.state_names import OPTION_KEEP, OPTION_TAKE, options, rest_reason, state_name
+from shared.domain.transcript_queries import said_with
 from shared.domain.workflows import workflow_of_plan
 
 

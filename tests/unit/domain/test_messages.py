@@ -9,13 +9,13 @@ from parley.events.values import FurtherQuestion, PathPlan
 from shared.domain import commands as c
 from shared.domain.actors import KEEPER
 from shared.domain.admissible import admit
-from shared.domain.conversation import questions
 from shared.domain.decide import AnyCommand, due
 from shared.domain.errors import AlreadyDone, OutOfTurn, Stale
 from shared.domain.evolve import evolve
 from shared.domain.fast_replace import replace
 from shared.domain.forks import carry_over
 from shared.domain.session import Session, with_words
+from shared.domain.transcript_queries import questions
 from tests.unit.domain.spec import (
     ASKED,
     CODING,

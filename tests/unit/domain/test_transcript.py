@@ -15,11 +15,11 @@ from shared.domain import commands as c
 from shared.domain.actors import KEEPER
 from shared.domain.admissible import admit
 from shared.domain.compaction import BOUNDARY, CUT, cut, fitting, within
-from shared.domain.conversation import last_exchange, questions, said_since_request, said_with
 from shared.domain.dialogue import TranscriptEntry
 from shared.domain.evolve import evolve, fold
 from shared.domain.session import Session
 from shared.domain.transcript import MAX_BYTES, MAX_ENTRY
+from shared.domain.transcript_queries import last_exchange, questions, said_since_request, said_with
 from shared.story import finish_action
 from tests.unit.domain.spec import (
     ANN,
