@@ -111,6 +111,7 @@ async def test_a_question_about_code_keeps_it(browser: Browser, parley: InProces
         await tab.wait_for_state("code_approval")
         await tab.wait_for("approve")
         await check_question(tab, parley, "code", "What does it return?")
+        await expect(tab("reply")).to_be_in_viewport()  # although the code below it is taller than the window
         await tab.click("approve")
         await tab("note").get_by_text("approved code 1").wait_for()
 

@@ -107,7 +107,7 @@ export function useAutoScroll({ scroller, content, review }: ScrollRefs, { subje
   useEffect(() => {
     const isAwaited = awaitsReply.current;
     awaitsReply.current = false;
-    if (!isAwaited || !isFollowing.current) return;
+    if (!isAwaited) return; // also if a scroll event that came late seemed to leave the bottom
     repliedAt.current = performance.now();
     adjustScroll();
   }, [reply]);
