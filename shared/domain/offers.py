@@ -18,13 +18,13 @@ from shared.domain.workflows import workflow_of_plan
 DraftEvent = facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned
 NO_OFFER = "No offer is open."
 OTHER_OFFER = "That offer is no longer open; another one is. Look at it and decide again."
-GONE_ON = "The plan has gone on since the offer was made: {problems} Keep it, and ask again."
+GONE_ON = "The plan has gone on since the offer was made: {problems} Keep what is there, and ask again."
 
 
 def offered(session: Session, event: DraftEvent, meta: CommandMeta) -> SessionEvent:
-    """The worker's draft; or the offer of it, if it answers a message while something else waits or runs.
+    """The worker's draft; or an OfferMade that holds it, if it replies to a message while something else waits or runs.
 
-    A turn without actions offers to leave out what waits.
+    A turn without actions is an offer too: taken, it leaves out what waits.
     """
     if session.reply is None or meta.work != session.reply or drafts_at_once(session):
         return event
@@ -90,13 +90,13 @@ def accept_offer(session: Session, meta: CommandMeta) -> DraftEvent:
 
 
 def keep_offer(session: Session, version: int | None, meta: CommandMeta) -> facts.OfferKept:
-    """Raises OutOfTurn, Stale."""
+    """The person declines the offer: what is there stays. Raises OutOfTurn if none is open, Stale if another one is."""
     offer = _open_offer(session, version)
     return facts.OfferKept(**event_meta(session, meta, facts.OfferKept, needs=3), offer=offer.version)
 
 
 def check_taken(session: Session, event: DraftEvent) -> str:
-    """Why the event does not take the open offer as it is; "" if it does."""
+    """Why the event's draft differs from the open offer; "" if it is the same."""
     offer = session.offer
     if offer is None or offer.version != event.offer:
         return f"no offer of version {event.offer} is open"
@@ -105,7 +105,8 @@ def check_taken(session: Session, event: DraftEvent) -> str:
 
 
 def _content(draft: OfferedDraft) -> dict[str, Any]:
-    """The draft without what is set when it is taken: ids of actions, and their rulings."""
+    """The draft's fields that this release knows, without what is set when it is taken: the ids of actions, what they
+    depend on, and their rulings."""
     content = draft.model_dump(mode="json", include=set(type(draft).model_fields))
     for action in content.get("actions", ()):
         for name in ("id", "depends_on", "decision", "decision_reason", "approval_reason"):

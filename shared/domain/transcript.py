@@ -1,8 +1,7 @@
 """The session's transcript: what was asked, said, decided, run and judged, oldest first. Pure.
 
-It is derived from the log and feeds prompts and screens only: no rule of the session reads it. It is append-only.
-Once it has more than MAX_BYTES, the oldest entries are left out down to half of it, so that what prompts begin with
-stays the same between two such moments.
+It is derived from the log and feeds prompts and screens only: no rule of the session reads it. Entries are added and
+never changed. Past MAX_BYTES the oldest ones are dropped until half remains, so that prompts begin alike between drops.
 """
 
 import json
@@ -25,7 +24,7 @@ from shared.domain.memory import text_of
 from shared.domain.session import Session
 from shared.domain.workflows.flow import plans_path
 
-MAX_BYTES = 96 * 1024  # of all entries; part of the rules that fold a log
+MAX_BYTES = 96 * 1024  # of all entries; a change of it changes what a replay of a log yields
 MAX_ENTRY = 12_000  # bytes of one entry; its event has all of it
 NAMES_CODE = ("code_version", "hash")  # arguments of a program's run
 MAX_ARGUMENTS = 2_000  # characters of a call's arguments
@@ -101,7 +100,7 @@ def _entries(before: Session, event: SessionEvent) -> Iterator[Said]:  # noqa: C
 
 
 def _is_outdated(before: Session) -> bool:
-    """Whether a message came while the draft was made, so that another one is made at once."""
+    """Whether a message came after the work on the draft began, so that the draft is made anew at once."""
     work = before.reply or before.work
     return work is not None and any(message.version > work.version for message in before.words.unread)
 
@@ -119,7 +118,7 @@ def _question(asked: facts.QuestionAsked | FurtherQuestion) -> dict[str, object]
 
 
 def _answers(before: Session, event: facts.QuestionAnswered) -> str:
-    """The answer; with its question where several were asked together."""
+    """The answer; with its question, where several were asked together (`place` counts them)."""
     question = before.question
     if question is None or not (question.place or question.further):
         return event.text
@@ -166,7 +165,7 @@ def _result(result: JsonValue) -> str:
 
 
 def _shown_id(before: Session, action_id: str) -> str:
-    """The id of an action as prompts name it: that of a plan's step has no task, because the plan's has none."""
+    """The id of an action as prompts name it: of a plan's step without its task, as the section <plan> shows it."""
     return action_id.partition(".")[2] if before.turn and before.turn.rules.by_step else action_id
 
 

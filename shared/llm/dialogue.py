@@ -12,7 +12,7 @@ from shared.domain.session import Session, is_untitled, review_target, undecided
 from shared.domain.state import Action, Plan
 from shared.domain.transcript_queries import questions
 
-MAX_QUESTIONS = 3  # per request: after that the model works with what it knows
+MAX_QUESTIONS = 3  # times that a request may be asked about: after that the model works with what it knows
 CONVERSATION = """The conversation follows. <request>, <message> and <answered> are the person's words, <knowledge> is
 text that they attached (no file that a program could open), <decision> is what they did on the page. <run> is a call or
 a program with its result, <verdict> how it was judged or what automatic checks found, <question> what a step asked. The
@@ -72,7 +72,7 @@ def is_told(session: Session, plan: Plan) -> bool:
 
 
 def code_section(session: Session) -> str | None:
-    """The program, as long as it belongs to the plan."""
+    """The current program; None once it is superseded."""
     code = session.code
     return code.code if code and code.status != "superseded" else None
 
@@ -89,7 +89,7 @@ def waiting_sections(session: Session) -> dict[str, str | list[str] | None]:
 
 
 def _waiting(session: Session) -> Iterator[str]:
-    """What the person can decide on now, with the buttons for it."""
+    """What the person can decide on now, with the buttons that say yes; for calls also the one that says no."""
     code, target = session.code, review_target(session)
     if session.phase == "resting" and code and code.status == "approved":
         yield f"Program {code.number} is approved: “{ACTIONS['run_code']}” runs it."
@@ -113,7 +113,8 @@ def reply_for[R: Reply](reply: type[R], session: Session) -> type[R]:
     """The reply type without the kinds that the session does not allow now.
 
     No question after MAX_QUESTIONS, nor while something else waits or runs. An offer is taken only where one is open.
-    Words answer what a person has said, unless they asked for a plan. The first reply names the session.
+    No answer in words where the caller asked for a plan, nor between turns while nothing new was said. The first reply
+    names the session.
     """
     takes = session.reply and session.offer and session.offer.by == session.reply.service
     withheld = [] if takes else ["take_offer"]
@@ -129,7 +130,7 @@ def reply_for[R: Reply](reply: type[R], session: Session) -> type[R]:
 
 
 def refuse_repeated(session: Session) -> Callable[[Reply], str]:
-    """A check that refuses a question already asked in this request: it returns why, or ""."""
+    """A function that says why a reply is refused, if it asks again what was asked in this request; "" for others."""
     asked = {_normalized(question) for together in questions(session) for question in together}
 
     def refuse(reply: Reply) -> str:
