@@ -19,7 +19,7 @@ from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand
-from shared.domain.session import SERVICE_OF, Session, review_target, undecided_actions
+from shared.domain.session import Session, review_target, undecided_actions
 from shared.log import StoredMessage, commit
 from shared.testing import InMemoryStore
 
@@ -63,7 +63,7 @@ async def _exchange(bus: Bus, session_id: str, kind: Workload) -> None:
     while command:
         by = CommandMeta(f"user:{session_id}", datetime.now(UTC), secrets.token_hex(4))
         loaded, _ = await commit(bus.log, await store.load(session_id), command, by)
-        while loaded.session.phase in SERVICE_OF:
+        while loaded.session.is_working:
             await stored.wait()
             stored.clear()
             loaded = await store.load(session_id)

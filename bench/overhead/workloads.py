@@ -127,16 +127,18 @@ TURNS = {
 def reply_to[R: BaseModel](messages: Sequence[Message], reply: type[R]) -> R:
     """The prepared reply to this prompt. Turns are looked up by the request and the turn's number."""
     if issubclass(reply, TurnReply):
-        return reply.model_validate({"reply": _turn_reply(messages[-1]["content"]).model_dump()})
+        return reply.model_validate({"reply": _turn_reply(messages).model_dump()})
     if prepared := next((candidate for candidate in REPLIES if issubclass(reply, type(candidate))), None):
         return reply.model_validate(prepared.model_dump())
     (node,) = re.findall(r"^Task: (\w+)$", messages[0]["content"], re.MULTILINE)
     return reply.model_validate({"reply": NODE_REPLIES[node]})
 
 
-def _turn_reply(data: str) -> TurnDraft:
-    request, number = (re.findall(rf"<{name}>\n(.*?)\n</{name}>", data)[0] for name in ("request", "turn"))
-    return TURNS[request][int(number.split()[0]) - 1]
+def _turn_reply(messages: Sequence[Message]) -> TurnDraft:
+    asked, due = messages[1]["content"], messages[-1]["content"]
+    (turns,) = (turns for request, turns in TURNS.items() if request in asked)
+    (number,) = re.findall(r"^<turn-[0-9a-f]{8}>\n(\d+) of", due, re.MULTILINE)
+    return turns[int(number) - 1]
 
 
 def model_call(role: Role) -> ModelCall:
