@@ -60,7 +60,8 @@ class Kind(BaseModel):
     the plan counts, and the question is noted in the field `notes_in`.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    # the prompt tells what a kind is for: its docstring, which is for readers of the code, is left out of the schema
+    model_config = ConfigDict(extra="forbid", json_schema_extra=lambda schema: schema.pop("description", None))
     usable: ClassVar[tuple[str, ...]] = ()
     notes_in: ClassVar[str] = ""
 
@@ -70,7 +71,7 @@ class Kind(BaseModel):
 class AskedQuestion(BaseModel):
     """A question. `options`: short answers to choose from. several: whether more than one of them may be chosen."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = Kind.model_config
 
     text: Text
     options: list[str] = Field(default_factory=list, max_length=10)

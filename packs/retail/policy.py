@@ -18,18 +18,11 @@ RULES: tuple[str, ...] = (
     "Find out first who the customer is, by e-mail or by name and postal code, also if a user id was given.",
     "Serve one customer in a session: nobody else's details or orders are read or changed.",
     "Before a write, read the order or the customer it concerns, tell exactly what will change, and get a clear yes.",
-    "Tell only what the tools or the customer said: invent no ids, prices or policies, and give no opinions.",
+    "Tell only what the tools or the customer said; invent no prices or policies, and give no opinions.",
     "Do what the tools can do and no more; hand over to a person only what lies outside of them, or on request.",
-    "Cancel only an order whose status is pending, as no longer needed or ordered by mistake; a gift card is refunded "
-    "at once, other payment methods within 5 to 7 days.",
-    "Change only an order whose status is pending: its address, its payment method or the options of its items.",
-    "A new payment method is one of the customer's own, not the present one; a gift card must cover the whole order.",
-    "Items of a pending order are modified once, all in one call, each to an available variant of the same product.",
-    "Return only items of a delivered order; the refund goes to the method it was paid with or to a gift card.",
-    "Exchange only items of a delivered order, all in one call, each for an available variant of the same product.",
-    "A delivered order is either returned or exchanged, and only once.",
-    "A price difference is paid or refunded with one of the customer's own payment methods.",
-    "Times are Eastern Standard Time; there are 50 product types, and an item id is not a product id.",
+    "Only what is pending can be cancelled or changed; only what was delivered, returned or exchanged, and only once.",
+    "What a tool changes, the order or the customer, is its answer.",
+    "Times are Eastern Standard Time; an item id is not a product id.",
 )
 
 Arguments = Mapping[str, JsonValue]

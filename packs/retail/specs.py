@@ -18,24 +18,12 @@ from parley import Context, Failed, PastCall, Tool
 ORIGIN = "retail"
 TIMEOUT = 60.0
 
-OrderId = Annotated[str, Field(description="The order's id with its leading #, like #W0000000.")]
-UserId = Annotated[str, Field(description="The customer's id, like ann_lee_1234.")]
-MethodId = Annotated[
-    str,
-    Field(
-        description="The id of one of the customer's payment methods, like gift_card_0000000, from get_user_details."
-    ),
-]
-Zip = Annotated[str, Field(description="The postal code, as text: 02134.")]
-_TWICE = "A JSON list of ids; an item that is meant twice is named twice."
-OldItems = Annotated[list[str], Field(description=f"The item ids in the order that are to be replaced. {_TWICE}")]
-NewItems = Annotated[
-    list[str],
-    Field(
-        description="The item ids to have instead: the n-th replaces the n-th of item_ids, same product, available. "
-        + _TWICE
-    ),
-]
+OrderId = Annotated[str, Field(description="With its leading #, like #W0000000.")]
+UserId = Annotated[str, Field(description="Like ann_lee_1234.")]
+MethodId = Annotated[str, Field(description="One of the customer's own, from get_user_details: gift_card_0000000.")]
+Zip = Annotated[str, Field(description="As text: 02134.")]
+ItemIds = Annotated[list[str], Field(description="Items in the order; one that is meant twice is named twice.")]
+NewItems = Annotated[list[str], Field(description="The n-th replaces the n-th of item_ids.")]
 
 
 class Arguments(BaseModel):
@@ -50,23 +38,23 @@ class Calculate(Arguments):
 
 class CancelOrder(Arguments):
     order_id: OrderId
-    reason: Annotated[Reason, Field(description="Why the customer cancels.")]
+    reason: Annotated[Reason, Field(description="The customer's.")]
 
 
 class ReplaceItems(Arguments):
     order_id: OrderId
-    item_ids: OldItems
+    item_ids: ItemIds
     new_item_ids: NewItems
     payment_method_id: MethodId
 
 
 class Email(Arguments):
-    email: Annotated[str, Field(description="The e-mail address; capitals do not matter.")]
+    email: Annotated[str, Field(description="Capitals do not matter.")]
 
 
 class NameZip(Arguments):
-    first_name: Annotated[str, Field(description="The first name.")]
-    last_name: Annotated[str, Field(description="The last name.")]
+    first_name: str
+    last_name: str
     zip: Zip
 
 
@@ -75,7 +63,7 @@ class OrderArguments(Arguments):
 
 
 class ProductArguments(Arguments):
-    product_id: Annotated[str, Field(description="The product's id, not an item's id: both have ten digits.")]
+    product_id: Annotated[str, Field(description="No item's id: both have ten digits.")]
 
 
 class UserArguments(Arguments):
@@ -87,11 +75,11 @@ class NoArguments(Arguments):
 
 
 class _Address(Arguments):
-    address1: Annotated[str, Field(description="Street and number.")]
-    address2: Annotated[str, Field(description="Apartment or suite; an empty text if there is none.")]
-    city: Annotated[str, Field(description="The city.")]
-    state: Annotated[str, Field(description="The state's two letters, like CA.")]
-    country: Annotated[str, Field(description="The country, like USA.")]
+    address1: str
+    address2: Annotated[str, Field(description="Apartment or suite, or an empty text.")]
+    city: str
+    state: Annotated[str, Field(description="Two letters: CA.")]
+    country: str
     zip: Zip
 
 
@@ -110,12 +98,12 @@ class Payment(Arguments):
 
 class ReturnItems(Arguments):
     order_id: OrderId
-    item_ids: Annotated[list[str], Field(description=f"The item ids in the order that go back. {_TWICE}")]
+    item_ids: ItemIds
     payment_method_id: MethodId
 
 
 class Thought(Arguments):
-    thought: Annotated[str, Field(description="The thought.")]
+    thought: str
 
 
 class TransferArguments(Arguments):
@@ -166,14 +154,14 @@ TOOLS: tuple[Tool[Any], ...] = (
     _write(
         "cancel_pending_order",
         CancelOrder,
-        "Cancel a whole order that is still pending. All that was paid is refunded: to a gift card at once, to other "
-        "payment methods within 5 to 7 days. Answers the order as it is then.",
+        "Cancel a whole order that is pending. All that was paid is refunded: to a gift card at once, to other payment "
+        "methods within 5 to 7 days.",
     ),
     _write(
         "exchange_delivered_order_items",
         ReplaceItems,
-        "Ask for items of a delivered order to be exchanged for other variants of the same products. One call for all "
-        "items: the order can be neither exchanged nor returned after it. Answers the order as it is then.",
+        "Exchange items of a delivered order for available variants of the same products; the payment method takes the "
+        "difference. One call for all items: nothing of the order can be exchanged or returned after it.",
     ),
     _read(
         "find_user_id_by_email",
@@ -184,13 +172,13 @@ TOOLS: tuple[Tool[Any], ...] = (
     _read(
         "find_user_id_by_name_zip",
         NameZip,
-        "Find the customer's id by name and postal code, where the e-mail address is not known or not found.",
+        "Find the customer's id by name and postal code, if it is not found by e-mail.",
         returns=TEXT,
     ),
     _read(
         "get_order_details",
         OrderArguments,
-        "An order: its status, items with item and product ids, options and prices, address, deliveries and payments.",
+        "An order: status, items with their ids, options and prices, address, deliveries and payments.",
         returns=OrderRecord,
     ),
     _read(
@@ -214,31 +202,30 @@ TOOLS: tuple[Tool[Any], ...] = (
     _write(
         "modify_pending_order_address",
         OrderAddress,
-        "Replace the shipping address of a pending order. Answers the order as it is then.",
+        "Replace the shipping address of a pending order.",
     ),
     _write(
         "modify_pending_order_items",
         ReplaceItems,
-        "Replace items of a pending order by other variants of the same products. Once per order, so one call for all "
-        "items; nothing else can be changed in the order afterwards. Answers the order as it is then.",
+        "Replace items of a pending order by available variants of the same products; the payment method takes the "
+        "difference. One call for all items: nothing can be changed in the order after it.",
     ),
     _write(
         "modify_pending_order_payment",
         Payment,
-        "Pay a pending order with another payment method of the customer; the first one is refunded. "
-        "Answers the order as it is then.",
+        "Pay a pending order with another payment method; the first one is refunded. A gift card must cover it all.",
     ),
     _write(
         "modify_user_address",
         UserAddress,
-        "Replace a customer's default address; orders keep theirs. Answers the customer's details as they are then.",
+        "Replace a customer's default address; orders keep theirs.",
         returns=UserRecord,
     ),
     _write(
         "return_delivered_order_items",
         ReturnItems,
-        "Ask for items of a delivered order to be returned, with the refund to the method it was paid with or to a "
-        "gift card. The order can be neither returned nor exchanged after it. Answers the order as it is then.",
+        "Return items of a delivered order; the refund goes to the method it was paid with or to a gift card. One call "
+        "for all items: nothing of the order can be returned or exchanged after it.",
     ),
     _read("think", Thought, "Write a thought down. It changes nothing and finds nothing out.", returns=TEXT),
     _read(

@@ -64,15 +64,20 @@ class ToolSpec(Value):
         return bool(self.confirm) and confirm != "nothing"
 
 
-class ListTools(Value):
-    """A request for the tools that match `query`, best first ("": all, by name). `names` are always included.
+MAX_OTHERS = 50
 
-    `calls_only`: without tools that can only be steps of a plan. `only`: restricts the result, if not empty.
+
+class ListTools(Value):
+    """A request for tools: `names` in any case, then those that match `query`, best first, then the others by name.
+
+    `matching`: without the others. `calls_only`: without tools that can only be steps of a plan. `only`: restricts the
+    result, if not empty.
     """
 
     query: Annotated[str, Field(max_length=5_000)] = ""
     limit: Annotated[int, Field(ge=1, le=500)] = 500
     names: tuple[Line, ...] = ()
+    matching: bool = False
     calls_only: bool = False
     only: tuple[Line, ...] = ()
 
@@ -80,11 +85,13 @@ class ListTools(Value):
 class ToolPage(Value):
     """A list of tools. `total` counts all tools. `world`: the fingerprint of the packs' initial data.
 
-    `rules`: the packs' terms and rules, for the planner. `troubles`: tool sources that are unavailable now.
+    `others`: names of the tools left out, best match first, at most MAX_OTHERS. `rules`: the terms and rules of the
+    packs that these tools are from, for the planner. `troubles`: tool sources that are unavailable now.
     """
 
     tools: tuple[ToolSpec, ...]
     total: int
+    others: tuple[Line, ...] = ()
     world: str = ""
     rules: tuple[Line, ...] = ()
     troubles: tuple[str, ...] = ()

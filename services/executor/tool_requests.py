@@ -1,13 +1,14 @@
 """Answers requests about tools: lists, previews and checks of calls."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import structlog
 from pydantic import ValidationError
 
 from parley import Pack
 from parley.protocol.tools import (
+    MAX_OTHERS,
     TOOLS_PREVIEWS,
     CheckCalls,
     ListTools,
@@ -52,17 +53,21 @@ class ToolRequests:
             specs = [spec for spec in specs if spec.waits_for is None]
         if ask.only:
             specs = [spec for spec in specs if spec.name in ask.only]
-        ranked = rank(specs, ask.query) if ask.query else specs
+        matching, rest = rank(specs, ask.query)
+        ranked = [*matching, *rest]
         named = [spec for spec in specs if spec.name in ask.names]
-        chosen = (*named, *[spec for spec in ranked if spec not in named][: max(ask.limit - len(named), 0)])
-        return self._page(chosen, len(specs)).model_dump_json().encode()
+        wanted = [spec for spec in (matching if ask.matching else ranked) if spec not in named]
+        chosen = (*named, *wanted[: max(ask.limit - len(named), 0)])
+        return self._page(chosen, [spec.name for spec in ranked]).model_dump_json().encode()
 
-    def _page(self, chosen: tuple[ToolSpec, ...], total: int) -> ToolPage:
+    def _page(self, chosen: tuple[ToolSpec, ...], names: Sequence[str]) -> ToolPage:
+        chosen_names = {spec.name for spec in chosen}
         origins = {spec.origin for spec in chosen}
         used = [pack for pack in self._packs if pack.name in origins]
         return ToolPage(
             tools=chosen,
-            total=total,
+            total=len(names),
+            others=tuple(name for name in names if name not in chosen_names)[:MAX_OTHERS],
             world=" ".join(pack.fingerprint for pack in self._packs if pack.fingerprint),
             rules=tuple(words for pack in used for words in (pack.prompt, *pack.rules) if words),
             troubles=self._registry.troubles(),

@@ -11,8 +11,8 @@ from collections.abc import Sequence, Set
 from functools import lru_cache
 
 from parley.protocol.tools import ToolSpec
+from shared.tokenizer import tokenize
 
-_WORD = re.compile(r"[a-z0-9]+")
 K1, B = 1.5, 0.75
 ORIGIN_WEIGHT = 2  # weight of the origin's score; the tool's own has weight 1
 VALUE_NAMES = {  # what tools call a value that looks like this
@@ -21,8 +21,8 @@ VALUE_NAMES = {  # what tools call a value that looks like this
 }
 
 
-def rank(specs: Sequence[ToolSpec], query: str) -> list[ToolSpec]:
-    """All tools, best match first; equal scores by name."""
+def rank(specs: Sequence[ToolSpec], query: str) -> tuple[list[ToolSpec], list[ToolSpec]]:
+    """The tools that share a word with the query, or whose origin does, best match first; and the others, by name."""
     query_words = set(_words(_expanded(query)))
     documents = [_document(_text(spec)) for spec in specs]
     origins: dict[str, Counter[str]] = {}
@@ -31,7 +31,8 @@ def rank(specs: Sequence[ToolSpec], query: str) -> list[ToolSpec]:
     origin_scores = dict(zip(origins, _scores(list(origins.values()), query_words), strict=True))
     own_scores = zip(specs, _scores(documents, query_words), strict=True)
     scored = [(-(score + ORIGIN_WEIGHT * origin_scores[spec.origin]), spec.name, spec) for spec, score in own_scores]
-    return [spec for _, _, spec in sorted(scored, key=lambda entry: entry[:2])]
+    scored.sort(key=lambda entry: entry[:2])
+    return [spec for score, _, spec in scored if score], [spec for score, _, spec in scored if not score]
 
 
 def _scores(documents: Sequence[Counter[str]], query_words: Set[str]) -> list[float]:
@@ -65,8 +66,8 @@ def _document(text: str) -> Counter[str]:
 
 
 def _words(text: str) -> list[str]:
-    """Lower-case words, stemmed."""
-    return [_stem(word) for word in _WORD.findall(re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower())]
+    """Lower-case words without stop words, stemmed."""
+    return [_stem(word) for word in tokenize(re.sub(r"([a-z])([A-Z])", r"\1 \2", text))]
 
 
 def _stem(word: str) -> str:

@@ -11,8 +11,8 @@ from sqlalchemy import RowMapping, Select, bindparam, func, select
 from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.queries import contains_words, page, rows
-from services.plan_store.tokenizer import query_tokens
 from shared import store_api as api
+from shared.tokenizer import query_tokens
 
 MAX_COMPARED = 500  # newest entries that are compared
 NEWEST = t.library.c.position.desc()

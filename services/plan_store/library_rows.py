@@ -9,7 +9,6 @@ from parley.events import SessionEvent, facts
 from parley.events.values import Step
 from services.plan_store import tables as t
 from services.plan_store.row_changes import Delete, RowChange, Upsert, Values
-from services.plan_store.tokenizer import tokenize
 from shared.domain import flow_paths
 from shared.domain.memory import action_history
 from shared.domain.messages import programmed_plan
@@ -17,6 +16,7 @@ from shared.domain.session import Session
 from shared.domain.state import Plan, Turn
 from shared.domain.workflows import workflow_of_plan, workflow_of_work
 from shared.domain.workflows.flow import path_of, proposal
+from shared.tokenizer import tokenize
 
 MAX_REQUEST = 2_000  # characters of a request, and of a question
 MAX_ANSWER = 500

@@ -7,10 +7,10 @@ from sqlalchemy import bindparam, func, select, update
 from parley.events import SessionEvent, facts
 from services.plan_store import tables as t
 from services.plan_store.row_changes import RowChange, RowUpdate, Upsert
-from services.plan_store.tokenizer import tokenize
 from shared.domain.memory import Memory
 from shared.domain.session import Session
 from shared.domain.state import Failure
+from shared.tokenizer import tokenize
 
 MAX_TEXT = 2_000  # characters of a request, and of its outcome
 MAX_LESSON = 500

@@ -42,7 +42,7 @@ async def plan_turn(
     recalled = await recall(session)
     similar = await examples(session) if session.counts.turns == session.counts.turns_before else ()
     used = _used_tools(session)
-    choice = await choose(tools, session.words.request, _messages(session), used)
+    choice = await choose(tools, session.words.request, " ".join(said_since_request(session)[-3:]), used)
     problems = STALLED if is_stalled(session) else ""
     searches = 0
     proposal = TurnProposal(())
@@ -127,11 +127,6 @@ def _give_up(session: Session, proposal: TurnProposal) -> c.PlanTurn | c.Ask:
     if has_asked_enough or len(asked) >= MAX_QUESTIONS or question in asked:
         return c.PlanTurn(sub_goal="Tell how far it came", actions=(), reasoning=f"I could not go on. {why}"[:10_000])
     return c.Ask(text=question)
-
-
-def _messages(session: Session) -> str:
-    """The text that the search for more tools matches: the latest messages and the sub-goals."""
-    return " ".join((*said_since_request(session)[-3:], *(goal.goal for goal in session.memory.sub_goals)))
 
 
 def _used_tools(session: Session) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from parley.events.values import Step
 from parley.protocol.pages import LibraryEntry
 from parley.protocol.tools import ToolSpec
 from parley.reply import ONE_OF, AcceptedOffer, JsonText, Kind, QuestionDraft, Reply, Text, WordsDraft
-from services.planner.agentflow_prompt import MoreTools, tool_sections
+from services.planner.agentflow_prompt import MoreTools, found_sections, tool_sections
 from services.planner.examples import example_line
 from services.planner.tool_choice import ToolChoice
 from shared.domain.session import Session
@@ -64,7 +64,7 @@ rules allow.
 1. plan: say ({SAY});
    goal in a sentence; steps: a list of {{id, tool, arguments, text, after, for_each}}, where arguments is a JSON object
    as text and text says in plain words what the step is for; notes: assumptions that the person should check, or "".
-2. more_tools: none of these tools can do what is needed; words say in a few words what you look for.
+2. more_tools: none of these tools does what is needed; words name those of <more_tools>, or say what you look for.
 3. {QUESTION_RULE}
 4. {ANSWER_RULE}
 5. {OFFER_RULE}
@@ -122,7 +122,7 @@ def build_prompt(
         {
             "original_request": request_section(session),
             "examples": map(example_line, examples),
-            "found_tools": map(_tool_line, tools.found),
+            **found_sections(tools, _tool_line),
             "plan": _plan_lines(session, plan) if plan else None,
             "executed": _executed_lines(session),
             "problems": problems,

@@ -8,8 +8,10 @@ from shared.bus import Bus, BusUnavailable
 from shared.retry import retry_while_unavailable
 
 TIMEOUT = 5.0  # seconds
-SHOW_ALL_UP_TO = 32  # with so few tools all are shown: the prompt keeps its prefix, which the model caches
-MAX_SHOWN = 24
+MAX_SHOWN = 32
+MAX_SHOWN_CALLS = 10  # turns come one after the other: what is missing here is found for a later one
+MAX_FOUND = 6
+MAX_QUERY = 5_000  # characters
 
 
 @retry_while_unavailable(BusUnavailable)
@@ -26,16 +28,16 @@ class ToolClient:
         self._bus = bus
         self._calls_only = calls_only
 
-    async def matching(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
-        """All tools if they are few; otherwise those that match the words, and those already in use.
+    async def listed(self, words: str, only: tuple[str, ...] = ()) -> ToolPage:
+        """The tools of a prompt, those first that match the words best. `only` these, if it names any."""
+        limit = MAX_SHOWN_CALLS if self._calls_only else MAX_SHOWN
+        return await self._list(ListTools(query=words[:MAX_QUERY], limit=limit, calls_only=self._calls_only, only=only))
 
-        `only` restricts the result to these tools, if it names any.
-        """
-        page = await self._list(ListTools(limit=SHOW_ALL_UP_TO, calls_only=self._calls_only, only=only))
-        if page.total <= SHOW_ALL_UP_TO:
-            return page
-        request = {"query": words[:5000], "limit": MAX_SHOWN + len(used), "names": used}
-        return await self._list(ListTools(calls_only=self._calls_only, only=only, **request))
+    async def search(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
+        """The tools in use, and a few that match the words. `only` these, if it names any."""
+        limit = MAX_FOUND + len(used)
+        ask = {"query": words[:MAX_QUERY], "limit": limit, "names": used, "matching": True}
+        return await self._list(ListTools(calls_only=self._calls_only, only=only, **ask))
 
     async def all(self, only: tuple[str, ...] = ()) -> ToolPage:
         return await self._list(ListTools(only=only))

@@ -23,7 +23,7 @@ def turn_reply(page: ToolPage, *, searchable: bool) -> type[TurnReply]:
 
     With `searchable` the model may ask for other tools, if there are any.
     """
-    withheld = [] if searchable and page.total > len(page.tools) else ["more_tools"]
+    withheld = [] if searchable and page.others else ["more_tools"]
     if not page.tools:
         return without_kinds(TurnReply, *withheld, "turn")
     key = json.dumps([[spec.name, spec.parameters] for spec in page.tools])

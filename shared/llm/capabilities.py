@@ -8,20 +8,20 @@ from shared.sandbox.model import MB
 from shared.settings import Settings
 
 TEXT = """
-For each request the person chooses one of four ways to work. Names in quotes are those that their page shows.
-- “{conversation}”: a plan, then one Python program in one file. “{approve_plan}” has the program written,
-  “{approve_code}” accepts it, “{run_code}” runs it here, “{download}” saves it as a .py file to be run elsewhere.
-  Here it has Python {python} with the standard library and no other package; no network, no other processes, no window;
-  {wall:g} seconds, {memory} MB of memory, {disk} MB of files. Arguments and standard input are given before it starts;
-  nobody can type while it runs. The person sees what it prints; the files that it writes are deleted when it ends.
+For each request the person chooses one of four ways to work. Names in quotes are those on their page.
+- “{conversation}”: a plan, then one Python program in one file. “{approve_plan}” has it written, “{approve_code}”
+  accepts it, “{run_code}” runs it here, “{download}” saves it as a .py file to run elsewhere. Here it has Python
+  {python} and its standard library: no other package, no network, no other processes, no window; {wall:g} seconds,
+  {memory} MB of memory, {disk} MB of files. Arguments and standard input are given before it starts; nobody can type
+  while it runs. The person sees what it prints; files that it writes are deleted when it ends.
 - “{agentflow}”: calls of tools, a few at a time, until the request can be answered. Each change of data is shown
-  first, with “{approve}” and “{decline}”, unless the person has waived that.
-- “{execution_plan}”: a plan of tool calls that “{approve_plan}” approves as a whole and that is then carried out. Its
-  steps can also ask the person, wait, and run a Python program with the limits above.
-- “{flow}”: questions about a database, answered by an SQL query that only reads, with at most {rows} rows and
-  {seconds:g} seconds. The result is a table, a bar or line chart, and a CSV file.
+  first, with “{approve}” and “{decline}”, unless they waived that.
+- “{execution_plan}”: a plan of tool calls that “{approve_plan}” approves as a whole. Its steps can also ask the person,
+  wait, and run a Python program with the limits above.
+- “{flow}”: an SQL query that only reads, with at most {rows} rows and {seconds:g} seconds, answers a question about a
+  database. The result is a table, a bar or line chart, and a CSV file.
 Every question can be answered in words, as Markdown. Nothing else can be made here: no image, document, web page or
-app, unless a tool makes it, or a program that the person downloads and runs elsewhere.
+app, unless a tool makes it, or a program that the person downloads.
 """
 
 

@@ -14,26 +14,25 @@ from shared.domain.transcript_queries import questions
 
 MAX_QUESTIONS = 3  # times that a request may be asked about: after that the model works with what it knows
 CONVERSATION = """The conversation follows. <request>, <message> and <answered> are the person's words, <knowledge> is
-text that they attached (no file that a program could open), <decision> is what they did on the page. <run> is a call or
-a program with its result, <verdict> how it was judged or what automatic checks found, <question> what a step asked. The
-replies are yours or a colleague's. What was agreed there holds: if the person takes up a suggestion or names a choice,
-act on it. “…” in a reply stands for what follows as <plan> or <code>. <original_request> is what the work is for, if
-the conversation no longer goes back that far."""
-KINDS = """Reply in one of these ways; the schema of the reply says which are open now. If it has a title beside the
-reply, give three to six words that name the work."""
+text that they attached (no file), <decision> is what they did on the page. <run> is a call or a program with its
+result, <verdict> how it was judged or checked, <question> what a step asked. The replies are yours or a colleague's;
+“…” in them stands for what follows as <plan> or <code>. What was agreed there holds: if the person takes up a
+suggestion or names a choice, act on it. <original_request> is what the work is for, if the conversation no longer goes
+back that far."""
+KINDS = """Reply in one of these ways, as far as the schema has them. If it has a title beside the reply, give three to
+six words that name the work."""
 SAY = """words to the person: the answer to what they asked, and what changed since the last version and why; "" if
    there is neither"""
 QUESTION_RULE = """question: only if you cannot go on without an answer that the conversation does not give. text asks
-   for one thing; options are short answers to choose from, if a few are likely; several: whether more than one of them
-   may be chosen; more: up to two further questions of this shape, so that everything is asked at once. If what the
-   person wants cannot be done but something near it can, offer that as an option."""
+   for one thing; options: short answers to choose from, if a few are likely; several: whether more than one of them may
+   be chosen; more: up to two further questions, so that all is asked at once. If what the person wants cannot be done
+   but something near it can, offer that as an option."""
 ANSWER_RULE = """answer: the person asks or tells something, or wants nothing but words, such as a letter or an
-   explanation; nothing is to be changed or done. text, in Markdown, is as long as it needs to be; everything else stays
-   as it is. If they agree to something that waits for their approval, name the button for it: you cannot press it."""
-OFFER_RULE = """take_offer: the person agrees to the <offer> as it stands. An offer is a draft of yours that they have
-   not decided on. It stands beside what waits for their approval or goes on meanwhile, which <waiting> tells. If there
-   is a <waiting>, what you draft now is only offered as well: it counts when they take it, so do not write in say as if
-   it were done."""
+   explanation. text, in Markdown, is as long as it needs to be; nothing else is changed or done. If they agree to what
+   waits for their approval, name the button for it: you cannot press it."""
+OFFER_RULE = """take_offer: the person accepts the <offer>, a draft of yours that they have not decided on, as it
+   stands. While something is <waiting> for them or goes on, a new draft is only offered, too: say tells it as a
+   proposal."""
 ASKED_BEFORE = (
     "You have asked that already, and the conversation holds the answer. Do the task with what is known, or ask for "
     "something else that you cannot do without."

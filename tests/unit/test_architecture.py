@@ -18,7 +18,7 @@ SHARED = {
     *("bus", "contracts", "documents", "domain", "environment", "flows", "llm", "log", "log_reading", "logging"),
     *("login", "message_limits", "plan_checks", "plugins", "repair", "retry", "sandbox", "services"),
     *("settings", "store", "store_api", "story", "telemetry", "template_log", "templates", "testing"),
-    "time_zones",
+    *("time_zones", "tokenizer"),
     *("unavailable", "watchdog", "worker"),
 }
 IMPURE = {

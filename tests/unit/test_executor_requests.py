@@ -25,14 +25,15 @@ SPECS = [
     [("please cancel my orders", "cancel_order"), ("customers' emails", "find_user"), ("which city?", "weather")],
 )
 def test_the_tools_that_fit_the_words_come_first(words: str, first: str) -> None:
-    result = rank(SPECS, words)
-    assert result[0].name == first
-    assert len(result) == 3
+    (best, *_), _ = rank(SPECS, words)
+    assert best.name == first
 
 
-def test_tools_are_sorted_by_name_if_no_word_fits() -> None:
-    assert [spec.name for spec in rank(list(reversed(SPECS)), "zzz")] == ["cancel_order", "find_user", "weather"]
-    assert rank([], "any") == []
+@pytest.mark.parametrize("words", ["zzz", "", "ok, do that for me, please", "今日は"])
+def test_tools_are_sorted_by_name_if_no_word_fits(words: str) -> None:
+    matching, others = rank(list(reversed(SPECS)), words)
+    assert (matching, [spec.name for spec in others]) == ([], ["cancel_order", "find_user", "weather"])
+    assert rank([], "any") == ([], [])
 
 
 async def listed(requests: ToolRequests, **ask: Any) -> ToolPage:
@@ -46,7 +47,11 @@ async def test_a_list_has_the_named_tools_and_the_best_matches() -> None:
     requests = ToolRequests(registry, InMemoryStore(InMemoryLog()), (pack,))
     page = await listed(requests, query="cancel", limit=2, names=("weather",))
     assert ([spec.name for spec in page.tools], page.total, page.world) == (["weather", "cancel_order"], 3, "print")
-    assert page.rules == ()
+    assert (page.rules, page.others) == ((), ("find_user",))
+    found = await listed(requests, query="cancel", limit=9, names=("weather",), matching=True)
+    assert (len(found.tools), found.others) == (3, ()), "one tool of an origin stands for all of it"
+    elsewhere = await listed(requests, query="sunshine", limit=9, names=("weather",), matching=True)
+    assert [spec.name for spec in elsewhere.tools] == ["weather"]
     assert len((await listed(requests)).tools) == 3
     assert len(ToolPage.model_validate_json(await requests.list("", b"nonsense")).tools) == 3
 

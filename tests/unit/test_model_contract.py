@@ -13,7 +13,7 @@ from parley.protocol.tools import ToolPage
 from rehearsal.openai_schema import CompletionMessage
 from rehearsal.prompt import read_prompt
 from scripts.gen_contract import CONTRACT, TRIAGE, replies
-from services.planner.agentflow_prompt import tool_sections
+from services.planner.agentflow_prompt import found_sections, tool_sections
 from services.planner.tool_choice import ToolChoice
 from shared.domain.commands import Work
 from shared.domain.session import Session
@@ -33,6 +33,7 @@ CONVERSATION = {"request", "message", "answered", "decision", "run", "question",
 HELPERS = {  # what these functions add to the sections of a prompt
     "waiting_sections": {"waiting", "offer"},
     "tool_sections": {"rules", "tools", "more_tools"},
+    "found_sections": {"rules", "found_tools"},
 }
 
 
@@ -96,7 +97,8 @@ def assigned_value(name: ast.expr, function: ast.FunctionDef | ast.AsyncFunction
 def test_the_helpers_add_the_sections_that_are_listed_here() -> None:
     waiting = Session("s", reply=Work(service="planner", version=1))
     page = ToolPage(tools=(), total=0)
-    added = (waiting_sections(waiting), tool_sections(ToolChoice(page), str))
+    choice = ToolChoice(page)
+    added = (waiting_sections(waiting), tool_sections(choice, str), found_sections(choice, str))
     assert [set(sections) for sections in added] == list(HELPERS.values())
     assert {kind for kind in get_args(EntryKind) if kind not in ("draft", "answer")} == CONVERSATION
 

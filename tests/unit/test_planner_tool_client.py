@@ -2,10 +2,8 @@
 
 from typing import Any
 
-import pytest
-
 from parley.protocol.tools import ListTools, ToolPage, ToolSpec
-from services.planner.executor_client import MAX_SHOWN, SHOW_ALL_UP_TO, ToolClient
+from services.planner.executor_client import MAX_FOUND, MAX_SHOWN, MAX_SHOWN_CALLS, ToolClient
 from shared.bus import BusUnavailable
 
 
@@ -28,19 +26,19 @@ class ExecutorBus:
         return ToolPage(tools=self._specs[:limit], total=len(self._specs)).model_dump_json().encode()
 
 
-@pytest.mark.parametrize(
-    ("count", "requests", "listed"), [(SHOW_ALL_UP_TO, 1, SHOW_ALL_UP_TO), (SHOW_ALL_UP_TO + 1, 2, MAX_SHOWN + 1)]
-)
-async def test_the_client_lists_all_of_few_tools_and_the_matching_ones_of_many(
-    count: int, requests: int, listed: int
-) -> None:
-    bus: Any = ExecutorBus(count)
-    page = await ToolClient(bus).matching("w" * 9_000, ("tool_7",))
-    assert (len(bus.asked), len(page.tools), page.total) == (requests, listed, count)
-    if requests > 1:
-        assert (len(bus.asked[-1].query), bus.asked[-1].names) == (5_000, ("tool_7",))
+async def test_turns_list_fewer_tools_than_plans_because_another_turn_can_find_more() -> None:
+    bus: Any = ExecutorBus(count=50)
+    listed = [await ToolClient(bus, calls_only=calls).listed("w" * 9_000, ("a", "b")) for calls in (True, False)]
+    assert [len(page.tools) for page in listed] == [MAX_SHOWN_CALLS, MAX_SHOWN]
+    assert bus.asked[0] == ListTools(query="w" * 5_000, limit=MAX_SHOWN_CALLS, calls_only=True, only=("a", "b"))
+
+
+async def test_a_search_finds_the_tools_in_use_and_a_few_that_match() -> None:
+    bus: Any = ExecutorBus(count=50)
+    assert len((await ToolClient(bus).search("words", ("tool_7",))).tools) == MAX_FOUND + 1
+    assert bus.asked == [ListTools(query="words", limit=MAX_FOUND + 1, names=("tool_7",), matching=True)]
 
 
 async def test_the_client_retries_while_the_executor_is_unavailable() -> None:
     bus: Any = ExecutorBus(2, away=1)
-    assert (await ToolClient(bus).matching("x")).total == 2
+    assert (await ToolClient(bus).listed("x")).total == 2

@@ -228,7 +228,10 @@ class FixedTools:
     async def check(self, ask: CheckCalls) -> tuple[str, ...]:
         return await checked(ask)
 
-    async def matching(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
+    async def listed(self, words: str, only: tuple[str, ...] = ()) -> ToolPage:
+        return await self.search(words, (), only)
+
+    async def search(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
         self.asked.append((words, used))
         return self._pages.pop(0) if len(self._pages) > 1 else self._pages[0]
 
@@ -306,14 +309,15 @@ async def test_after_several_rejected_proposals_the_planner_asks_the_user() -> N
 
 
 async def test_the_model_may_search_for_tools_a_limited_number_of_times() -> None:
-    first_page = ToolPage(tools=(FETCH,), total=40)
-    found_page = ToolPage(tools=(SEND, FETCH), total=40)
+    first_page = ToolPage(tools=(FETCH,), total=40, others=("send", "post"), rules=("Fetch once.",))
+    found_page = ToolPage(tools=(SEND, FETCH), total=40, rules=("Fetch once.", "Send nothing twice."))
     tools = FixedTools(first_page, found_page)
     search, send_draft = MoreTools(words="send a mail"), draft(Planned(tool="send", arguments={"to": "a"}))
     command, model = await planned(given(*FLOW).session, search, send_draft, tools=tools)
     assert isinstance(command, c.PlanTurn)
     assert [words for words, _ in tools.asked] == ["Cancel it", "send a mail"]
-    assert "There are 39 other tools" in model.prompts[0].text
+    assert model.prompts[0].sections("more_tools") == ["send, post, and 37 others"]
+    assert model.prompts[1].sections("rules") == ["Fetch once.", "Send nothing twice."]
     assert "fit “send a mail”" in model.prompts[1].text
     last = NothingToDo(reason="There is no such tool.")
     ended, second_model = await planned(
@@ -367,7 +371,7 @@ def test_the_prompt_leaves_out_empty_sections_and_keeps_the_order_of_the_others(
     story += (c.GiveAnswer(text="Done", confidence=1), say("And this?"), c.Ask(text="Which now?"), say("#W2"))
     story += (*ran(3, "fetch", "x", n=3)[:-1], verdict("retry", "failure"))
     hint = (Recalled(session_id="s0", request="r", outcome="o"),)
-    tools = ToolChoice(ToolPage(tools=(FETCH,), total=9, rules=("Be kind.",)), (SEND,))
+    tools = ToolChoice(ToolPage(tools=(FETCH,), total=9, others=("post",), rules=("Be kind.",)), (SEND,))
     text = prompt_text(given(*story).session, tools, recalled=hint, problems="again")
     assert " ".join(sections_of(text)) == (
         "capabilities rules tools more_tools knowledge request answered run verdict message recalled found_tools turn "
@@ -383,7 +387,7 @@ def test_a_tool_is_described_once_without_its_schema_which_the_reply_has() -> No
         text = prompt_text(given(*FLOW).session, tools)
         assert [line for line in text.splitlines() if "Send a mail" in line] == ["send (write): Send a mail"]
     schema = json.dumps(turn_reply(ToolPage(tools=SPECS, total=len(SPECS)), searchable=False).model_json_schema())
-    assert "The order's id with its leading #" in schema
+    assert "With its leading #" in schema
 
 
 def test_turns_of_a_request_begin_alike() -> None:

@@ -50,6 +50,7 @@ PROMPTS = Path(__file__).with_name("prompts")
 TASKS = json.loads(CONTRACT.read_text(encoding="utf-8"))
 TRIAGE = YamlFlow(SHIPPED / "complaint_triage.yaml")
 TOOLS = tuple(spec for spec in SPECS if re.search("email|get_order|cancel", spec.name))
+MORE_TOOLS = ("get_order_details", "find_user_id_by_name_zip", "calculate")
 RECALLED = Recalled(session_id="s0", request="Cancel one item", outcome="answered: no", lesson="offer an exchange")
 
 
@@ -61,7 +62,7 @@ def session(lines: Sequence[StoryLine]) -> Session:
 
 
 def planning_prompts(settings: Settings) -> dict[str, list[Message]]:
-    turn_tools = ToolChoice(ToolPage(tools=TOOLS[:2], total=40, rules=RULES[:4]), found=TOOLS[2:])
+    turn_tools = ToolChoice(ToolPage(tools=TOOLS[:2], total=40, others=MORE_TOOLS, rules=RULES[:4]), found=TOOLS[2:])
     plan_tools = ToolChoice(ToolPage(tools=TOOLS, total=len(TOOLS), rules=(WAITING_RULES,)))
     flows = FlowPage(flows=(sql_flow().spec(), TRIAGE.spec()), states={"text_to_sql": sessions.SQL_STATE})
     return {

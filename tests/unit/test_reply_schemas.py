@@ -28,7 +28,7 @@ from shared.llm.strict_schema import MAX_SIZE, UnsupportedSchema, size, to_stric
 from tests.support.subset import llama_problems, openai_problems
 
 ROOT = Path(__file__).parents[2]
-STORE = ToolPage(tools=SPECS, total=len(SPECS) + 1)
+STORE = ToolPage(tools=SPECS, total=len(SPECS) + 1, others=("post",))
 REPLIES: dict[str, type[Reply]] = {**replies(), "turn": turn_reply(STORE, searchable=True)}
 RULES: dict[str, str] = {
     "text_plan": plan.RULES,

@@ -48,7 +48,7 @@ async def test_each_call_keeps_its_sub_goal_from_the_model() -> None:
     assert isinstance(command, c.PlanTurn)
     assert [action.sub_goal for action in command.actions] == ["Read it", "Know them"]
     given(*KNOWN[:5]).when(command).then("turn.planned", needs=2)
-    assert "up to 4 of them" in model.prompts[0].text
+    assert "Up to 4 sub-goals" in model.prompts[0].text
 
 
 @pytest.mark.parametrize("sub_goal", ["", "go on", "Read it"])

@@ -22,17 +22,22 @@ TOOLS = {
 
 
 class Catalogue:
-    """Finds the tools whose name is among the words, and those in use. With `few` tools it lists all of them."""
+    """Lists the tools whose name is among the words; with `few` tools all of them. Finds those, and those in use."""
 
     def __init__(self, *, few: bool = False) -> None:
         self._few = few
         self.asked: list[tuple[str, tuple[str, ...]]] = []
 
-    async def matching(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
+    async def listed(self, words: str, only: tuple[str, ...] = ()) -> ToolPage:
+        return await self.search(words, (), only)
+
+    async def search(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
         self.asked.append((words, used))
         allowed = [name for name in TOOLS if not only or name in only]
         found = [name for name in allowed if self._few or name in words or name in used]
-        return ToolPage(tools=tuple(TOOLS[name] for name in found), total=len(allowed))
+        others = tuple(name for name in allowed if name not in found)
+        rules = tuple(f"Rule of {name}." for name in found)
+        return ToolPage(tools=tuple(TOOLS[name] for name in found), total=len(allowed), others=others, rules=rules)
 
     async def check(self, ask: CheckCalls) -> tuple[str, ...]:
         return ()
@@ -49,7 +54,11 @@ async def test_the_request_alone_chooses_the_page() -> None:
     assert names(first.page.tools) == names(later.page.tools) == ["pay", "ship"]
     assert (names(first.found), names(later.found)) == ([], ["mail", "print"])
     assert names(later.all_tools.tools) == ["pay", "ship", "mail", "print"]
-    assert later.others == 3
+    assert later.page.others == ("mail", "print", "count")
+    assert (later.page.rules, later.found_rules) == (
+        ("Rule of pay.", "Rule of ship."),
+        ("Rule of mail.", "Rule of print."),
+    ), "no rule is shown twice"
 
 
 async def test_no_tool_is_shown_twice_however_often_it_is_found() -> None:
@@ -62,13 +71,13 @@ async def test_no_tool_is_shown_twice_however_often_it_is_found() -> None:
 async def test_a_short_list_is_shown_whole_and_searched_once() -> None:
     catalogue = Catalogue(few=True)
     choice = await choose(catalogue, "pay", "print it", ("mail",))
-    assert (names(choice.page.tools), choice.found, choice.others) == (list(WORDS), (), 0)
+    assert (names(choice.page.tools), choice.found, choice.page.others) == (list(WORDS), (), ())
     assert len(catalogue.asked) == 1
 
 
 async def test_only_allowed_tools_are_chosen() -> None:
     choice = await choose(Catalogue(), "pay and ship", "print and count", (), ("pay", "print"))
-    assert (names(choice.page.tools), names(choice.found), choice.others) == (["pay"], ["print"], 1)
+    assert (names(choice.page.tools), names(choice.found), choice.page.others) == (["pay"], ["print"], ("print",))
 
 
 async def test_without_words_of_the_person_or_used_tools_nothing_more_is_searched() -> None:
@@ -109,7 +118,7 @@ async def test_all_prompts_of_a_request_begin_with_the_same_tools() -> None:
 async def test_tools_that_the_model_asks_for_follow_the_conversation() -> None:
     first, second = await prompts(*BEGUN, replies=(MoreTools(words="count them"), NothingToDo(reason="done")))
     assert first.messages[0] == second.messages[0]
-    assert "There are 3 other tools" in first.text
+    assert first.sections("more_tools") == ["mail, print, count"]
     assert names_in(second.sections("found_tools")) == ["count"]
 
 
