@@ -10,7 +10,7 @@ from shared.domain.batches import new_actions
 from shared.domain.commands import CommandMeta
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, require
 from shared.domain.event_meta import event_meta, format_of_steps
-from shared.domain.messages import programmed_plan
+from shared.domain.messages import drafts_at_once, programmed_plan
 from shared.domain.plan_steps import is_unfinished
 from shared.domain.policy import with_ruling
 from shared.domain.session import SERVICE_OF, Session
@@ -142,13 +142,16 @@ def _say(session: Session, command: c.Say, meta: CommandMeta) -> SessionEvent:
 
 
 def _intent(session: Session, command: c.Say) -> facts.Intent:
-    """How a message counts in the session's phase. At rest, another workflow or other settings make it a request."""
+    """How a message counts in the session's phase. At rest, another workflow or other settings make it a request.
+
+    Feedback has a plan or code in review drafted anew; about anything else it is a message like any other.
+    """
     if session.question:
         return "request" if session.question.about == "continue" else "feedback"
     if session.phase in SERVICE_OF:
         return "guidance"
     if session.phase in ("awaiting_approval", "waiting"):
-        return "feedback" if command.feedback else "remark"
+        return "feedback" if command.feedback and drafts_at_once(session) else "remark"
     if session.phase == "resting" and session.version:
         as_it_is = command.workflow in (None, session.workflow) and command.settings in (None, session.settings)
         return "remark" if as_it_is else "request"

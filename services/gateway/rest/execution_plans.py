@@ -37,7 +37,7 @@ from services.gateway.state import CoreDep, GatewayDep, UserDep
 from services.gateway.views.execution_plan import plan_markdown, plan_status, step_statuses
 from shared import store_api as api
 from shared.domain.plan_steps import task_status
-from shared.domain.session import SERVICE_OF, review_target
+from shared.domain.session import SERVICE_OF
 
 WORKFLOW = "execution_plan"
 router = APIRouter(
@@ -186,8 +186,7 @@ async def modify(task_id: TaskId, body: ModifyRequest, caller: CallerDep) -> Exe
         raise ApiError("invalid", "Give either `feedback` or `steps`.")
     if body.feedback is not None:
         message: SessionMessage = m.UserMessage(type="user_message", content=body.feedback)
-        asks_for_calls = review_target(session) == "actions"  # feedback would drop them: a message is answered first
-        if (session.is_awaiting_user and not asks_for_calls) or session.phase in SERVICE_OF:
+        if session.is_awaiting_user or session.phase in SERVICE_OF:
             message = m.Feedback(type="feedback", content=body.feedback)
         return await caller.act(message, session.id, body)
     if body.version is None:

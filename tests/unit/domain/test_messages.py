@@ -177,6 +177,7 @@ def test_two_messages_are_answered_together_and_one_request_comes_of_both() -> N
         ((say(), c.Fail(reason="no")), say("floats"), "request"),
         (TO_PLAN, feedback("floats"), "feedback"),
         (TO_DONE, feedback("floats"), "remark"),
+        (TO_ALLOW, feedback("floats"), "remark"),
         ((*TO_PLAN, reject), say("floats"), "feedback"),
         (ESCALATED, say("floats"), "feedback"),
         (CODING, say("floats"), "guidance"),

@@ -1,5 +1,6 @@
 """The domain's ruling on a planned call: proceed, mutate, skip, require approval or deny."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -184,13 +185,16 @@ def test_a_failed_write_stops_only_its_dependents() -> None:
     ]
 
 
-def test_feedback_at_an_approval_drops_the_turn_and_its_earlier_approvals() -> None:
-    pair = (write("1.1"), write("1.2", arguments={"order": 2}))
-    result = given(*ASKING, turn(*pair), allow("1.1")).when(feedback("wait, only the second")).then("message.received")
-    result.leaves("planning", "planner", turn=None)
-    assert [(deed.id, deed.status) for deed in result.session.memory.deeds] == [("1.1", "skipped"), ("1.2", "skipped")]
-    again = result.given.when(turn(write("2.1"))).then("turn.planned").leaves("awaiting_approval", "user")
-    assert status(again.session, "2.1") == "planned"
+@pytest.mark.parametrize("message", [say, feedback])
+def test_a_message_at_an_approval_drops_nothing_before_an_offer_is_taken(message: Callable[[str], c.Say]) -> None:
+    waiting = given(*ASKING, turn(write("1.1"), write("1.2", arguments={"order": 2})), allow("1.1"))
+    said = waiting.when(message("wait, only the second")).then("message.received", intent="remark")
+    said.leaves("awaiting_approval", "planner", turn=waiting.session.turn)
+    offered = said.given.when(turn(write("2.1"))).then("offer.made").leaves("awaiting_approval", "user")
+    assert offered.session.turn == waiting.session.turn
+    taken = offered.given.when(c.TakeOffer()).then("turn.planned").leaves("awaiting_approval", "user")
+    assert [(deed.id, deed.status) for deed in taken.session.memory.deeds] == [("1.1", "skipped"), ("1.2", "skipped")]
+    assert status(taken.session, "2.1") == "planned"
 
 
 def test_a_message_while_a_batch_runs_is_answered_before_an_approved_change_begins() -> None:

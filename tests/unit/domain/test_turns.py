@@ -26,7 +26,6 @@ from tests.unit.domain.spec import (
     approve,
     done,
     draft,
-    feedback,
     first_attempts,
     given,
     new_request,
@@ -159,15 +158,6 @@ def test_a_later_batch_needs_approval_only_when_it_is_next() -> None:
     story = (*AGENTFLOW, turn(act("1.1"), act("1.2", "1.1", ask="a write")))
     result = given(*story, c.Start()).when(done("1.1")).then("actions.finished").leaves("awaiting_approval", "user")
     result.given.when(allow("1.2")).then("approval.given").leaves("executing", "executor")
-
-
-def test_feedback_instead_of_an_approval_drops_the_turn() -> None:
-    result = (
-        given(*NEED_APPROVAL, allow("1.1"))
-        .when(feedback("cancel only one"))
-        .then("message.received", intent="feedback")
-    )
-    result.leaves("planning", "planner", turn=None, unread=("cancel only one",))
 
 
 def test_editing_the_plan_drops_actions_that_wait_for_approval() -> None:

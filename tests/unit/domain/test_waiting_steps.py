@@ -1,5 +1,6 @@
 """Plan steps that wait for the user or for a time while other steps run."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,7 +19,7 @@ from shared.domain.session import Session, undecided_actions
 from shared.domain.state_names import state_name
 from shared.domain.waiting_steps import MAX_WAIT, due_steps, next_wake
 from shared.story import finish_action
-from tests.unit.domain.spec import NOON, StoryLine, approve, given, request, say, verdict
+from tests.unit.domain.spec import NOON, StoryLine, approve, feedback, given, request, say, verdict
 
 LATER = NOON + timedelta(hours=1)
 LOOK = Step(text="Look", tool="look", id="s1", effect="read")
@@ -156,8 +157,9 @@ def test_a_stop_ends_the_wait_and_a_retry_starts_it_again() -> None:
     assert (cancelled.phase, next_wake(cancelled)) == ("resting", None)
 
 
-def test_a_message_during_a_wait_is_answered_and_the_wait_continues() -> None:
-    asked = session_after(*approved_plan(WAIT, AFTER_WAIT), wait("s2"), say("How long?"))
+@pytest.mark.parametrize("message", [say, feedback])
+def test_a_message_during_a_wait_is_answered_and_the_wait_continues(message: Callable[[str], c.Say]) -> None:
+    asked = session_after(*approved_plan(WAIT, AFTER_WAIT), wait("s2"), message("How long?"))
     assert (asked.phase, due(asked)) == ("waiting", "planner")
     answered = session_after(c.AnswerRemark(text="An hour."), begin=asked)
     assert (answered.phase, answered.words.reply) == ("waiting", "An hour.")
