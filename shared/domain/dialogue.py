@@ -60,9 +60,14 @@ class OpenQuestion:
         after = map(self.after, range(1, len(self.further) + 1))
         return tuple(question for question in after if question)
 
-    def key_of(self, text: str) -> str | None:
-        """The key of the option with this label; None for any other answer."""
-        return next((option.key for option in self.options if option.label == text), None)
+    def option_of(self, text: str) -> Option | None:
+        """The option with this label, or with this key, such as its number, if no label begins with a number.
+
+        None for any other answer.
+        """
+        by_label = {option.label: option for option in self.options}
+        by_key = {} if any(label[:1].isdecimal() for label in by_label) else {o.key: o for o in self.options}
+        return (by_key | by_label).get(text.strip())
 
     def after(self, answers: int) -> "OpenQuestion | None":
         """The question that is open after so many answers, if one is."""

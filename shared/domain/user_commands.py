@@ -6,6 +6,7 @@ from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec
 from shared.domain import budgets, flow_paths, offers, reviews
 from shared.domain import commands as c
+from shared.domain.answers import answer, is_answer
 from shared.domain.batches import new_actions
 from shared.domain.commands import CommandMeta
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, require
@@ -63,7 +64,7 @@ def decide_user_command(session: Session, command: UserCommand, meta: CommandMet
         case c.EditCode():
             return reviews.edit_code(session, command, meta)
         case c.Answer():
-            return _answer(session, command, meta)
+            return answer(session, command, meta)
         case c.Continue():
             return _continue(session, meta)
         case c.Run():
@@ -121,9 +122,8 @@ def decide_user_command(session: Session, command: UserCommand, meta: CommandMet
 def _say(session: Session, command: c.Say, meta: CommandMeta) -> SessionEvent:
     if not command.text.strip():
         raise Invalid("The message is empty.")
-    about = session.question.about if session.question else None
-    if about not in (None, "continue") and not (about == "request" and command.knowledge):
-        return _answer(session, c.Answer(text=command.text), meta)
+    if session.question and is_answer(session.question, command):
+        return answer(session, c.Answer(text=command.text), meta)
     intent = _intent(session, command)
     if command.brings_plan and session.version:
         raise OutOfTurn("A plan of your own begins a session: in this one, change the plan that is there.")
@@ -147,7 +147,8 @@ def _intent(session: Session, command: c.Say) -> facts.Intent:
     Feedback has a plan or code in review drafted anew; about anything else it is a message like any other.
     """
     if session.question:
-        return "request" if session.question.about == "continue" else "feedback"
+        intents: dict[str, facts.Intent] = {"continue": "request", "request": "feedback"}
+        return intents.get(session.question.about, "remark")
     if session.phase in SERVICE_OF:
         return "guidance"
     if session.phase in ("awaiting_approval", "waiting"):
@@ -156,33 +157,6 @@ def _intent(session: Session, command: c.Say) -> facts.Intent:
         as_it_is = command.workflow in (None, session.workflow) and command.settings in (None, session.settings)
         return "remark" if as_it_is else "request"
     return "feedback" if session.is_awaiting_user else "request"
-
-
-def _answer(session: Session, command: c.Answer, meta: CommandMeta) -> SessionEvent:
-    question = session.question
-    if session.phase != "awaiting_input" or question is None:
-        raise OutOfTurn("No question is open now.")
-    if command.action_id is not None and command.action_id != question.id:
-        raise Stale("That question is no longer open; another one is.")
-    if not all(text.strip() for text in (command.text, *command.more)):
-        raise Invalid("The answer is empty.")
-    key = question.key_of(command.text)
-    if question.about == "budget":
-        return budgets.answer_budget_question(session, key, meta)
-    if question.about == "uncertain" and key is None:
-        raise Invalid(f"Answer with one of: {'; '.join(option.label for option in question.options)}.")
-    if len(command.more) > len(question.further):
-        raise Invalid("There are more answers than open questions: answer those, or fewer, in their order.")
-    return facts.QuestionAnswered(
-        **event_meta(
-            session, meta, facts.QuestionAnswered, question.action_id, needs=3 if question.place or command.more else 1
-        ),
-        question_id=question.action_id,
-        text=command.text,
-        key=key,
-        more=command.more,
-        place=question.place,
-    )
 
 
 def _continue(session: Session, meta: CommandMeta) -> SessionEvent:

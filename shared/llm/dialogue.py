@@ -92,6 +92,9 @@ def _waiting(session: Session) -> Iterator[str]:
     code, target = session.code, review_target(session)
     if session.phase == "resting" and code and code.status == "approved":
         yield f"Program {code.number} is approved: “{ACTIONS['run_code']}” runs it."
+    if session.question:
+        yield f"A step asks: {session.question.text}"
+        yield from (f"- {option.label}" for option in session.question.options)
     if session.phase != "awaiting_approval":
         return
     if target == "actions":

@@ -62,7 +62,7 @@ async def chat(
             follower.leave()
 
 
-def _user_message(body: ChatRequest, session: Session) -> m.UserMessage:
+def _user_message(body: ChatRequest, session: Session) -> m.UserMessage | m.AnswerReply:
     *before, last = body.messages
     if body.session_id is None:
         return flow_requests.first_message(body, last.content, before, confirm=body.confirm)

@@ -33,10 +33,14 @@ def first_message(
     return _with_settings(body, text, settings).model_copy(update={"knowledge": knowledge})
 
 
-def next_message(body: ChatRequest, text: str, session: Session) -> m.UserMessage:
-    """The next message of a session; it changes only the settings that the request names. Raises ApiError."""
+def next_message(body: ChatRequest, text: str, session: Session) -> m.UserMessage | m.AnswerReply:
+    """The answer to the open question, which the last reply told; or the next message of a session, which changes only
+    the settings that the request names. Raises ApiError.
+    """
     if session.version == 0:
         raise session_not_found(session.id)
+    if session.question and session.question.about != "continue":
+        return m.AnswerReply(type="answer", id=body.id, content=text)
     confirm = body.confirm if "confirm" in body.model_fields_set else session.settings.confirm
     planning = body.planning(session.settings.planning)
     return _with_settings(body, text, session.settings.model_copy(update={"confirm": confirm, "planning": planning}))
@@ -49,7 +53,11 @@ def _with_settings(body: PlanningRequest, text: str, settings: SessionSettings) 
 
 
 async def send_once(
-    body: PlanningRequest, message_for: Callable[[Session], m.UserMessage], user: User, core: Core, follower: Follower
+    body: PlanningRequest,
+    message_for: Callable[[Session], m.UserMessage | m.AnswerReply],
+    user: User,
+    core: Core,
+    follower: Follower,
 ) -> int:
     """Send the message once. Returns the version after it. Raises ApiError, CommandRefused, or one of UNAVAILABLE."""
     if body.flow:

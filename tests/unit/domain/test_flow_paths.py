@@ -132,7 +132,7 @@ def test_a_node_runs_after_the_answer_to_its_question() -> None:
     asked.leaves("awaiting_input", "user")
     assert asked.session.question is not None
     assert asked.session.question.form == {"kind": "tables"}
-    result = asked.given.when(say("yes")).then("question.answered").leaves("executing", "executor")
+    result = asked.given.when(c.Answer(text="yes")).then("question.answered").leaves("executing", "executor")
     assert result.session.turn is not None
     action = result.session.turn.actions[1]
     assert (action.status, action.result) == ("approved", "yes")
@@ -143,7 +143,7 @@ def test_a_node_runs_after_the_answer_to_its_question() -> None:
 def test_outside_of_paths_the_answer_is_the_actions_result() -> None:
     turn = c.PlanTurn(sub_goal="x", actions=(node("look", 1),))
     question = c.Ask(about="action", action_id="1.1", text="Which?")
-    result = given(request("agentflow"), turn, question).when(say("this one")).then("question.answered")
+    result = given(request("agentflow"), turn, question).when(c.Answer(text="this one")).then("question.answered")
     assert status(result.session, "1.1") == "finished"
 
 

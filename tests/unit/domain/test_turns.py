@@ -223,7 +223,7 @@ def test_an_uncertain_action_asks_the_user(reply: str, new_status: str, phase: s
     result = given(*ONE_WRITE).when(UNCERTAIN[-1]).then("action.uncertain").leaves("awaiting_input", "user")
     assert result.session.question is not None
     assert [option.key for option in result.session.question.options] == ["happened", "again", "leave"]
-    result.given.when(say("no idea")).refused(Invalid, LEAVE)
+    result.given.when(c.Answer(text="no idea")).refused(Invalid, LEAVE)
     after = result.given.when(say(reply)).then("question.answered", question_id="1.1").leaves(phase, due)
     assert status(after.session, "1.1") == new_status
 
@@ -281,9 +281,8 @@ def test_a_retry_after_a_stop_restores_the_open_question() -> None:
 def test_the_answer_to_an_actions_question_is_its_result() -> None:
     ask = c.Ask(text="which order?", about="action", action_id="1.1")
     result = given(*TWO_BATCHES).when(ask).then("question.asked", question_id="1.1").leaves("awaiting_input", "user")
-    after = (
-        result.given.when(say("order 7")).then("question.answered", question_id="1.1").leaves("executing", "executor")
-    )
+    answered = result.given.when(c.Answer(text="order 7")).then("question.answered", question_id="1.1")
+    after = answered.leaves("executing", "executor")
     action = find_action(after.session, "1.1")
     assert action is not None
     assert (action.status, action.result) == ("finished", "order 7")

@@ -98,7 +98,7 @@ def _check_user_moves_on(session: Session) -> None:
         assert further.phase != session.phase or due(further) == SERVICE_OF[session.phase] or further.offer
     elif session.question:
         text = session.question.options[0].label if session.question.options else "x"
-        answered = as_user(session, c.Say(text=text))
+        answered = as_user(session, c.Answer(text=text))
         assert answered is not None
         assert answered.question != session.question
     else:

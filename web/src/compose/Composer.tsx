@@ -8,6 +8,7 @@ import { commandBytes, formatKib, jsonBytes, messageLimit } from "../net/frame";
 import type { Command, Knowledge } from "../protocol";
 import { codePointLength } from "../state/codePoints";
 import { isReplying, isWorking, needsUser, type SessionState } from "../state/state";
+import { takesText } from "../review/questionSet";
 import { SendIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { isKnowledge, KnowledgeChips, KnowledgeMenu, NO_KNOWLEDGE } from "./Knowledge";
@@ -133,7 +134,7 @@ function useMessageSize(request: Command, attached: readonly Knowledge[]): numbe
 }
 
 function commandOf(content: string, { snapshot }: SessionState, extra: RequestExtras): Command {
-  if (snapshot?.question) return { type: "answer", content, question_id: snapshot.question.question_id };
+  if (snapshot?.question && takesText(snapshot.question)) return { type: "answer", content, question_id: snapshot.question.question_id };
   if (snapshot?.can.includes("hand_back")) return { type: "hand_back", content };
   return { type: "user_message", content, ...extra };
 }
@@ -141,11 +142,11 @@ function commandOf(content: string, { snapshot }: SessionState, extra: RequestEx
 function placeholderOf({ sessionId, snapshot, missing }: SessionState): string {
   if (sessionId === null) return COMPOSER.request;
   if (!snapshot) return missing ? "" : COMPOSER.loading;
-  if (snapshot.question) return snapshot.question.further.length > 0 ? COMPOSER.answer_first : COMPOSER.answer;
+  if (snapshot.question && takesText(snapshot.question)) return snapshot.question.further.length > 0 ? COMPOSER.answer_first : COMPOSER.answer;
   if (isReplying(snapshot)) return COMPOSER.replying;
   if (snapshot.offer) return COMPOSER.offer;
   if (isWorking(snapshot)) return snapshot.turn && snapshot.plan?.kind === "execution" ? COMPOSER.review : COMPOSER.working;
-  if (snapshot.phase.startsWith("awaiting")) return snapshot.feedback_request ? COMPOSER.feedback : snapshot.approval_request ? COMPOSER.approval : COMPOSER.review;
+  if (snapshot.phase.startsWith("awaiting")) return snapshot.feedback_request ? COMPOSER.feedback : snapshot.approval_request || snapshot.question ? COMPOSER.approval : COMPOSER.review;
   if (snapshot.phase === "escalated") return COMPOSER.escalated;
   return COMPOSER.next;
 }
