@@ -180,6 +180,8 @@ def _approval(
         if message.approved
         else c.Reject(version=version, action_id=message.action_id, reason=message.reason)
     )
+    if message.reason.strip() and not message.approved and review_target(session) in ("text", "code"):
+        return decision, c.Say(text=message.reason, feedback=True)
     if not message.remember:
         return (decision,)
     policy: ToolPolicy = "never" if message.approved else "deny"

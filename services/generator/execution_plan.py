@@ -1,5 +1,6 @@
 """The workflow `execution_plan`: the answer lists the outcome of each step. Makes no model call."""
 
+from collections.abc import Collection
 from itertools import accumulate
 
 from pydantic import JsonValue
@@ -18,24 +19,28 @@ async def write(context: WorkContext) -> c.GiveAnswer:
     turn = context.session.turn
     if turn is None:
         raise LookupError("There is no turn to report on.")
-    return plan_answer(turn)
+    plan = context.session.plan
+    return plan_answer(turn, [step.id for step in plan.steps if step.id and step.for_each] if plan else ())
 
 
-def plan_answer(turn: Turn) -> c.GiveAnswer:
+def plan_answer(turn: Turn, repeated: Collection[str] = ()) -> c.GiveAnswer:
+    """`repeated`: the ids of the steps that are done for each item of a list."""
     verdict = turn.verdict
     is_success = verdict is not None and verdict.status != "failure"
-    lines = [f"{number}. {_line(action)}" for number, action in enumerate(turn.actions, 1)]
+    lines = [f"{number}. {_line(action, repeated)}" for number, action in enumerate(turn.actions, 1)]
     text = "\n".join([verdict.reasoning if verdict else "", "", *lines]).strip()
     evidence = tuple(action.spec.id for action in turn.actions if action.status == "finished")
     return c.GiveAnswer(text=text[:50_000], confidence=1 if is_success else 0, evidence=evidence)
 
 
-def _line(action: Action) -> str:
+def _line(action: Action, repeated: Collection[str]) -> str:
     description = action.spec.description
     if action.given:
         return f"{description}: **not done**, you gave its output: {_shortened(text_of(action.result))}"
     if action.status != "finished":
         return f"{description}: **not done**, {action.explanation or 'as it was not begun'}"
+    if action.result == [] and action.spec.id.partition(".")[2] in repeated:
+        return f"{description}: nothing to do, as its list was empty"
     output = " ".join(_summary(action.result).split())
     return f"{description}: {output}" if 0 < len(output) <= MAX_OUTPUT_TEXT else description
 

@@ -15,7 +15,7 @@ from shared.domain.memory import action_history
 from shared.domain.messages import drafting_session
 from shared.domain.session import Session
 from shared.domain.transcript_queries import questions, said_since_request
-from shared.llm.dialogue import MAX_QUESTIONS, refuse_repeated, reply_for, to_command
+from shared.llm.dialogue import MAX_QUESTIONS, refuse_repeated, refused_proposal, reply_for, to_command
 from shared.worker import WorkContext
 
 MAX_HELP_QUESTIONS = 2  # per request, about how to continue; after that the answer explains the obstacle
@@ -76,7 +76,7 @@ async def plan_turn(
                 proposal = await checked_by_packs(session, validate(session, turn, page.tools), page, tools)
                 if not proposal.problems:
                     return _turn(turn, proposal, recorded_recall)
-                problems = "\n".join(proposal.problems)
+                problems = "\n".join((*proposal.problems, *refused_proposal(reply)))
     return _give_up(session, proposal)
 
 

@@ -19,7 +19,7 @@ from shared.domain.messages import drafting_session
 from shared.domain.plan_steps import changed_begun_steps, changes_made, known_steps
 from shared.domain.session import Session
 from shared.domain.transcript_queries import said_since_request
-from shared.llm.dialogue import refuse_repeated, reply_for, to_command
+from shared.llm.dialogue import refuse_repeated, refused_proposal, reply_for, to_command
 from shared.plan_checks.calls import polled_call, repair_arguments
 from shared.plan_checks.steps import check_plan, with_ids
 from shared.worker import WorkContext
@@ -41,10 +41,11 @@ async def draft_steps(
         reason = f"None of the tools that the plan may use is there: {', '.join(allowed)}." if allowed else NO_TOOLS
         return c.Fail(reason=" ".join((reason, *page.troubles))[:5_000], retryable=True)
     problems: Sequence[str] = ()
+    refused: tuple[str, ...] = ()
     similar = await examples(session)
     for _ in range(MAX_PROPOSALS + MAX_SEARCHES):
         reply = await context.ask(
-            build_prompt(context.prompt_session, context.deps.settings, choice, problems, similar),
+            build_prompt(context.prompt_session, context.deps.settings, choice, (*problems, *refused), similar),
             reply_for(StepsReply, context.session),
             kind="plan",
             render=render_partial,
@@ -53,9 +54,10 @@ async def draft_steps(
         match reply.reply:
             case MoreTools(words=words):
                 choice = await choice.with_matching(tools, words, used, allowed)
-                problems = (f"These are the tools that fit “{words[:200]}”. If none of them is right, say so.",)
+                problems, refused = (f"These are the tools that fit “{words[:200]}”. If none is right, say so.",), ()
             case StepsDraft() as draft:
                 known = {spec.name: spec for spec in choice.all_tools.tools}
+                refused = refused_proposal(reply)
                 steps = _steps(draft.steps, session, known)
                 checked_plan = check_plan(steps, known, allowed=allowed, earlier_changes=changes_made(session))
                 problems = (

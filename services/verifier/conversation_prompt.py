@@ -114,9 +114,13 @@ def build_verdict_prompt(session: Session) -> list[Message]:
 
 
 def _without_programmer(session: Session) -> Session:
-    """The session as who judges its program may know it: without what the programmer thought, and earlier verdicts."""
+    """The session as who judges its program may know it: without what the programmer thought, and earlier verdicts,
+    and without a newer plan, which the program does not follow.
+    """
     told = (entry for entry in session.transcript if entry.kind == "question" or not _is_judgement(entry))
-    return replace(session, transcript=tuple(told))
+    plan, code = session.plan, session.code
+    followed = plan if plan and code and plan.version == code.plan_version else None
+    return replace(session, transcript=tuple(told), plan=followed)
 
 
 def _is_judgement(entry: TranscriptEntry) -> bool:

@@ -98,13 +98,13 @@ def without_program(session: Session, version: int) -> Session:
 
 
 def remark_answered(session: Session, event: facts.RemarkAnswered) -> Session:
-    """The reply in words. Everything is as it was before the message."""
+    """The reply in words. Everything is as it was before the message; after a decline, it stays declined."""
     replied = with_words(take_in(session), reply=event.text)
     if session.reply is not None:
         return go_on(replied, event.version)
     if replied.words.unread:
         return enter_phase(replied, session.phase, event.version)
-    if target := review_target(replied):
+    if (target := review_target(replied)) and not session.next_draft.after_decline:
         reviewed = with_code(replied, status="review") if target == "code" else with_plan(replied, "pending_approval")
         return enter_idle_phase(reviewed, "awaiting_approval")
     return enter_idle_phase(with_answer(replied, text=event.text, confidence=1.0), "resting", "answered")
@@ -236,7 +236,7 @@ def programmed_plan(session: Session) -> Plan | None:
 
 def _add_feedback(session: Session, version: int) -> Session:
     target = review_target(session) if session.phase != "escalated" else None
-    session = with_next_draft(session, another=False, problems=())
+    session = with_next_draft(session, another=False, problems=(), after_decline=session.phase == "awaiting_input")
     if target == "code":
         return enter_phase(with_code(session, status="rejected", repairs=0), "coding", version)
     if target == "text":

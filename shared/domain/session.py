@@ -59,6 +59,7 @@ class NextDraft:
     """What the next draft should be: `another` plan instead of a revision; free of the last draft's `problems`."""
 
     another: bool = False
+    after_decline: bool = False  # of what is to be drafted anew
     problems: tuple[str, ...] = ()
 
 

@@ -10,7 +10,7 @@ from shared.settings import Settings
 TEXT = """
 For each request the person chooses one of four ways to work. Names in quotes are those on their page.
 - “{conversation}”: a plan, then one Python program in one file. “{approve_plan}” has it written, “{approve_code}”
-  accepts it, “{run_code}” runs it here, “{download}” saves it as a .py file to run elsewhere. Here it has Python
+  accepts it, “{run_code}” runs it here, “{download}” saves it as .py, to run elsewhere. Here it has Python
   {python} and its standard library: no other package, no network, no other processes, no window; {wall:g} seconds,
   {memory} MB of memory, {disk} MB of files. Arguments and standard input are given before it starts; nobody can type
   while it runs. The person sees what it prints; files that it writes are deleted when it ends.

@@ -28,11 +28,12 @@ QUESTION_RULE = """question: only if you cannot go on without an answer that the
    be chosen; more: up to two further questions, so that all is asked at once. If what the person wants cannot be done
    but something near it can, offer that as an option."""
 ANSWER_RULE = """answer: the person asks or tells something, or wants nothing but words, such as a letter or an
-   explanation. text, in Markdown, is as long as it needs to be; nothing else is changed or done. If they agree to what
-   waits for their approval, name the button for it: you cannot press it."""
+   explanation. text, in Markdown, is as long as it needs to be; nothing else is changed or done. If they agree to
+   what a button does, name it, as <buttons> or <waiting> tell: you cannot press it."""
 OFFER_RULE = """take_offer: the person accepts the <offer>, a draft of yours that they have not decided on, as it
    stands. While something is <waiting> for them or goes on, a new draft is only offered, too: say tells it as a
    proposal."""
+MAX_PROPOSAL = 20_000  # characters
 ASKED_BEFORE = (
     "You have asked that already, and the conversation holds the answer. Do the task with what is known, or ask for "
     "something else that you cannot do without."
@@ -77,14 +78,16 @@ def code_section(session: Session) -> str | None:
 
 
 def waiting_sections(session: Session) -> dict[str, str | list[str] | None]:
-    """What waits for the person's decision, or goes on, beside the message that is to be answered."""
+    """What waits for the person's decision, or goes on, beside the message that is to be answered. Where a draft counts
+    at once, only the buttons for what is there.
+    """
     if session.reply is None:
         return {}
     turn, offer = session.turn, session.offer
     offered = offer.draft.model_dump_json(exclude_defaults=True, exclude={"reason"}) if offer else None
     if turn is not None and turn.rules.by_step and session.phase in ("executing", "waiting"):
         return {"waiting": EXECUTING, "offer": offered}
-    return {"waiting": list(_waiting(session)), "offer": offered}
+    return {"buttons" if drafts_at_once(session) else "waiting": list(_waiting(session)), "offer": offered}
 
 
 def _waiting(session: Session) -> Iterator[str]:
@@ -143,6 +146,12 @@ def refuse_repeated(session: Session) -> Callable[[Reply], str]:
         return ASKED_BEFORE if any(_normalized(text) in asked for text in texts) else ""
 
     return refuse
+
+
+def refused_proposal(reply: Reply) -> tuple[str, ...]:
+    """The proposal that was not accepted, for the prompt that asks for another one; nothing if it is very long."""
+    text = reply.reply.model_dump_json(exclude_defaults=True)
+    return (f"You proposed: {text}",) if len(text) <= MAX_PROPOSAL else ()
 
 
 def to_command(reply: QuestionDraft | WordsDraft | AcceptedOffer) -> c.NoDraft:

@@ -35,7 +35,7 @@ from shared.story import StoryLine
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.support.prompt_sessions import CODED, PLAN_RUNS, RUN
-from tests.unit.domain.spec import TO_ALLOW, TO_DONE, TO_PLAN, VERIFYING, draft, given, request, say, turn, verdict
+from tests.unit.domain.spec import TO_ALLOW, TO_DONE, TO_PLAN, VERIFYING, act, draft, given, request, say, turn, verdict
 
 REPLIES: tuple[type[Reply], ...] = (PlanReply, TurnReply, PathReply, CodeReply, StepsReply)
 ASKED: tuple[StoryLine, ...] = (
@@ -154,9 +154,14 @@ def test_what_waits_is_told_only_beside_a_message_that_is_to_be_answered() -> No
     assert waiting_sections(session(*PLAN_RUNS)) == {"waiting": EXECUTING, "offer": None}
     offer = json.loads(str(waiting_sections(offered())["offer"]))
     assert offer["sub_goal"] == "look at the order"
-    assert waiting_sections(session(*TO_DONE, say("thanks")))["waiting"] == [
-        "Program 1 is approved: “Run the code” runs it."
-    ]
+    at_rest = {"buttons": ["Program 1 is approved: “Run the code” runs it."], "offer": None}
+    assert waiting_sections(session(*TO_DONE, say("thanks"))) == at_rest, "a draft counts at once: it waits for nothing"
+    asked = (
+        request("agentflow"),
+        turn(act("1.1")),
+        c.Ask(about="action", action_id="1.1", text="Which?", options=("red", "blue")),
+    )
+    assert waiting_sections(session(*asked, say("hm")))["waiting"] == ["A step asks: Which?", "- red", "- blue"]
 
 
 def test_the_request_is_told_once_also_when_the_conversation_no_longer_goes_back_to_it() -> None:

@@ -63,6 +63,8 @@ def test_an_approval_applies_to_the_version_last_shown() -> None:
     assert _commands(yes, target=ApprovalTarget("item", 2, "abc")) == (c.Approve(version=2, hash="abc"),)
     assert _commands(no, target=ApprovalTarget("item", 2, "abc")) == (c.Reject(version=2),)
     assert _commands('{"type": "approval", "approved": true, "plan_version": 7}') == (c.Approve(version=7),)
+    shorter = _commands(no.replace("}", ', "reason": "too long"}'), target=ApprovalTarget("item", 2, "abc"))
+    assert shorter == (c.Reject(version=2, reason="too long"), c.Say(text="too long", feedback=True))
     for message in (yes, no):
         with pytest.raises(ApiError, match="Nothing has been shown") as caught:
             _commands(message)

@@ -30,5 +30,11 @@ def test_the_short_output_of_a_step_is_reported(result: Any, message: str) -> No
     assert line(result, status="finished") == message
 
 
+def test_a_step_for_each_item_of_an_empty_list_is_not_reported_as_done() -> None:
+    action = Action(ActionSpec(id="t1.s1", tool="cancel", description="Cancel it"), result=[], status="finished")
+    text = plan_answer(Turn(1, "Do it", (action,), "planner"), repeated=("s1",)).text
+    assert text == "1. Cancel it: nothing to do, as its list was empty"
+
+
 def test_a_failed_step_is_reported_with_its_error() -> None:
     assert line(None, status="failed", error="order not found") == "1. Look it up: **not done**, order not found"

@@ -42,7 +42,7 @@ from shared.story import finish_action
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.support.needs import needs_landlock
-from tests.unit.domain.spec import TO_DONE, TO_PLAN, given, say
+from tests.unit.domain.spec import TO_DONE, TO_PLAN, draft, given, reject, say
 
 PLAN = Plan(2, 1, "text", "A calculator", (Step(text="Ask"), Step(text="Add")), "", "planner", "approved")
 CODE = Code(4, 1, 2, "print(1)\n", "", "generator", "review")
@@ -98,6 +98,12 @@ def test_the_verifier_judges_by_the_plan_and_the_run() -> None:
     assert '1.1 run_code {"stdin": "4\\n", "args": ["x"]}\nfailed: It ended.\nexit code 1\néé' in text
     assert "\nOh\n</run-" in text
     assert "print(1)" in text
+
+
+def test_the_verifier_judges_a_program_by_its_own_plan_only() -> None:
+    newer = (*TO_DONE, say("undo, too"), draft("undo"), reject, say("keep it"), c.AnswerRemark(text="All right."))
+    text = build_verdict_prompt(given(*newer, c.Run()).session)[-1]["content"]
+    assert "undo" not in "".join(re.findall(r"<plan-\w+>.*?</plan-\w+>", text, re.DOTALL))
 
 
 @pytest.mark.parametrize(

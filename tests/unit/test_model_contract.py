@@ -31,7 +31,7 @@ class Prompt(NamedTuple):
 
 CONVERSATION = {"request", "message", "answered", "decision", "run", "question", "verdict"}
 HELPERS = {  # what these functions add to the sections of a prompt
-    "waiting_sections": {"waiting", "offer"},
+    "waiting_sections": {"waiting", "buttons", "offer"},
     "tool_sections": {"rules", "tools", "more_tools"},
     "found_sections": {"rules", "found_tools"},
 }
@@ -95,10 +95,12 @@ def assigned_value(name: ast.expr, function: ast.FunctionDef | ast.AsyncFunction
 
 
 def test_the_helpers_add_the_sections_that_are_listed_here() -> None:
-    waiting = Session("s", reply=Work(service="planner", version=1))
+    reply = Work(service="planner", version=1)
+    waiting = waiting_sections(Session("s", reply=reply, phase="awaiting_input"))
+    at_rest = waiting_sections(Session("s", reply=reply))
     page = ToolPage(tools=(), total=0)
     choice = ToolChoice(page)
-    added = (waiting_sections(waiting), tool_sections(choice, str), found_sections(choice, str))
+    added = (waiting | at_rest, tool_sections(choice, str), found_sections(choice, str))
     assert [set(sections) for sections in added] == list(HELPERS.values())
     assert {kind for kind in get_args(EntryKind) if kind not in ("draft", "answer")} == CONVERSATION
 

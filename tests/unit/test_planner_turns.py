@@ -301,6 +301,8 @@ async def test_after_several_rejected_proposals_the_planner_asks_the_user() -> N
     assert isinstance(question, c.Ask)
     assert question.text.startswith("I cannot go on by myself. There is no tool “nope” here.")
     assert "There is no tool “nope” here." in model.prompts[1].text
+    (told,) = model.prompts[1].sections("problems")
+    assert 'You proposed: {"reasoning":"why","sub_goal":"go on","actions":[{"tool":"nope"}]}' in told
     assert "problems" not in sections_of(model.prompts[0].text)
     answered = given(*FLOW, question, c.Answer(text="go on")).session
     again, _ = await planned(answered, *[bad] * (MAX_PROPOSALS + MAX_SEARCHES))

@@ -107,6 +107,16 @@ def test_words_instead_of_a_new_version_put_the_old_one_back_in_review(before: t
     answered.leaves("awaiting_approval", "user", plan=start.plan, code=start.code, unread=())
 
 
+@pytest.mark.parametrize("before", [TO_PLAN, TO_CODE, (*TO_DONE, say("undo, too"), draft("b"))])
+def test_what_was_declined_stays_declined_when_the_next_message_is_answered(before: tuple[StoryLine, ...]) -> None:
+    said = given(*before, reject).when(say("keep what is there")).then("message.received", intent="feedback")
+    answered = said.given.when(ANSWERED).then("remark.answered").leaves("resting", "nobody", rest_reason="answered")
+    item = answered.session.code if before == TO_CODE else answered.session.plan
+    assert item is not None
+    assert item.status == "rejected"
+    said.given.when(program("x = 3") if before == TO_CODE else draft("c")).then_event()
+
+
 def test_which_service_answers_follows_what_is_in_review() -> None:
     asked = (*TO_CODE, say("why?"))
     for gone in (edit("mine"), c.DeletePlan()):
