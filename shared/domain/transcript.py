@@ -8,11 +8,12 @@ import json
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
+from typing import assert_never
 
 from pydantic import JsonValue
 
 from parley.events import SessionEvent, facts
-from parley.events.offers import OfferedDraft
+from parley.events.offers import OfferedCode, OfferedDraft, OfferedPlan, OfferedTurn
 from parley.events.values import ActionSpec, EntryKind, FurtherQuestion, Outcome, Speaker, Step
 from shared.domain.actors import KEEPER
 from shared.domain.batches import find_action
@@ -41,7 +42,7 @@ def with_transcript(before: Session, after: Session, event: SessionEvent) -> Ses
 type Said = tuple[Speaker, EntryKind, str]
 
 
-def _entries(before: Session, event: SessionEvent) -> Iterator[Said]:  # noqa: C901, PLR0912, PLR0915  a case an event
+def _entries(before: Session, event: SessionEvent) -> Iterator[Said]:  # noqa: C901, PLR0912  a case an event
     """What the event adds: who speaks, what kind of entry it is, and its text."""
     given_up = before.reply if event.actor == KEEPER else None
     by = SERVICES.get(given_up.service if given_up else event.actor, "person")
@@ -62,23 +63,14 @@ def _entries(before: Session, event: SessionEvent) -> Iterator[Said]:  # noqa: C
         case facts.RemarkAnswered() | facts.AnswerGiven():
             yield by, "answer", _reply("answer", text=event.text)
         case facts.PlanDrafted() | facts.CodeDrafted() | facts.TurnPlanned() if event.offer is not None:
-            yield "person", "decision", "Took the offer."
+            leaves_out = isinstance(event, facts.TurnPlanned) and not event.actions
+            yield "person", "decision", "Took the offer." + (" What waited is left out." if leaves_out else "")
         case facts.OfferMade():
-            yield by, "draft", _reply(event.draft.type, say=event.say, **_offered(event.draft))
-        case facts.PlanDrafted() if plans_path(event):
-            yield by, "draft", _reply("path", say=event.say, reasoning=event.notes, paths=_paths(event.steps))
-        case facts.TurnPlanned() if plans_path(event):
-            yield by, "draft", _reply("path", say=event.say, reasoning=event.reasoning, paths=_paths(event.actions))
-        case facts.PlanDrafted():
-            yield by, "draft", _reply("plan", say=event.say, goal=event.goal, steps=CUT, notes=event.notes)
-        case facts.CodeDrafted():
-            yield by, "draft", _reply("code", say=event.say, explanation=event.explanation, code=CUT)
-        case facts.TurnPlanned() if not event.actions:
-            yield by, "draft", _reply("nothing_to_do", say=event.say, reason=event.reasoning)
-        case facts.TurnPlanned() if event.plan_version is None:
-            calls = [{"call": {"tool": spec.tool, **_arguments(spec)}} for spec in event.actions]
-            fields = {"say": event.say, "reasoning": event.reasoning, "sub_goal": event.sub_goal, "actions": calls}
-            yield by, "draft", _reply("turn", **fields)
+            yield by, "draft", _draft(event.draft, event.say)
+        case facts.PlanDrafted() | facts.CodeDrafted():
+            yield by, "draft", _draft(event, event.say)
+        case facts.TurnPlanned() if event.plan_version is None or plans_path(event) or not event.actions:
+            yield by, "draft", _draft(event, event.say)
         case facts.TurnVerified():
             went_as_planned = event.rule and (event.status, event.next_action) == ("success", "continue")
             if not went_as_planned:
@@ -126,10 +118,23 @@ def _answers(before: Session, event: facts.QuestionAnswered) -> str:
     return "\n".join(f"{text} – {answer}" for text, answer in zip(asked, (event.text, *event.more), strict=False))
 
 
-def _offered(draft: OfferedDraft) -> dict[str, object]:
-    """What an offer says about itself."""
-    names = ("goal", "notes", "explanation", "reasoning", "sub_goal")
-    return {name: text for name in names if (text := getattr(draft, name, ""))}
+def _draft(draft: facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned | OfferedDraft, say: str) -> str:
+    """A draft as its service wrote it; without the steps and programs, which prompts show as they are now."""
+    match draft:
+        case facts.CodeDrafted() | OfferedCode():
+            return _reply("code", say=say, explanation=draft.explanation, code=CUT)
+        case facts.PlanDrafted() | OfferedPlan() if plans_path(draft):
+            return _reply("path", say=say, reasoning=draft.notes, paths=_paths(draft.steps))
+        case facts.PlanDrafted() | OfferedPlan():
+            return _reply("plan", say=say, goal=draft.goal, steps=CUT, notes=draft.notes)
+        case facts.TurnPlanned() | OfferedTurn() if plans_path(draft):
+            return _reply("path", say=say, reasoning=draft.reasoning, paths=_paths(draft.actions))
+        case facts.TurnPlanned() | OfferedTurn() if not draft.actions:
+            return _reply("nothing_to_do", say=say, reason=draft.reasoning)
+        case facts.TurnPlanned() | OfferedTurn():
+            calls = [{"call": {"tool": spec.tool, **_arguments(spec)}} for spec in draft.actions]
+            return _reply("turn", say=say, reasoning=draft.reasoning, sub_goal=draft.sub_goal, actions=calls)
+    assert_never(draft)
 
 
 def _paths(nodes: Iterable[Step | ActionSpec]) -> list[object]:
@@ -237,14 +242,14 @@ def _arguments(spec: ActionSpec) -> dict[str, JsonValue]:
 
 
 def _edited(before: Session, event: facts.PlanEdited) -> str:
-    """Which steps are new or changed, by their places, and how many are gone."""
-    old = [_step(step) for step in before.plan.steps] if before.plan else []
-    new = [_step(step) for step in event.steps]
-    changed = [str(number) for number, step in enumerate(new, 1) if step not in old]
-    gone = sum(step not in new for step in old) - len(changed)
+    """Which steps are new or changed, by their places; and the words of those that are gone or were changed."""
+    old, new = before.plan.steps if before.plan else (), [_step(step) for step in event.steps]
+    kept = [_step(step) for step in old]
+    changed = [str(number) for number, step in enumerate(new, 1) if step not in kept]
+    earlier = [f"“{step.text}”" for step, text in zip(old, kept, strict=True) if text not in new]
     parts = (
         f"Its steps {', '.join(changed)} are the person's." if changed else "",
-        f"{gone} fewer." if gone > 0 else "",
+        cut(f"Before it said {', '.join(earlier)}.", MAX_ARGUMENTS) if earlier else "",
     )
     return " ".join(filter(None, parts))
 

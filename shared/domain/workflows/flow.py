@@ -1,6 +1,7 @@
 """Walk a flow: a path through described nodes is planned, approved if the settings say so, and walked node by node."""
 
 from parley.events import SessionEvent, facts
+from parley.events.offers import OfferedDraft, OfferedPlan, OfferedTurn
 from parley.events.values import ActionSpec, NodeProposal, PathPlan
 from shared.domain.fast_replace import replace
 from shared.domain.state import Plan, Turn, TurnRules
@@ -13,9 +14,10 @@ def path_of(part: Plan | Turn | None) -> PathPlan | None:
     return part.path if part else None
 
 
-def plans_path(event: SessionEvent) -> bool:
-    """Whether the event's steps or actions are nodes rather than tool calls."""
-    return isinstance(event, facts.TurnPlanned | facts.PlanDrafted) and event.path is not None
+def plans_path(draft: SessionEvent | OfferedDraft) -> bool:
+    """Whether the steps or actions of the event or offer are nodes rather than tool calls."""
+    drafts = facts.TurnPlanned | facts.PlanDrafted | OfferedTurn | OfferedPlan
+    return isinstance(draft, drafts) and draft.path is not None
 
 
 def proposal(event: SessionEvent) -> NodeProposal | None:

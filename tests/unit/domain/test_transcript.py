@@ -127,6 +127,7 @@ def test_what_a_person_a_tool_or_a_judge_adds(lines: tuple[StoryLine, ...], by: 
 
 
 CALL = {"call": {"tool": "orders", "id": "1.1"}}
+OTHER_CALL = {"call": {"tool": "orders", "id": "2.1"}}
 
 
 @pytest.mark.parametrize(
@@ -150,7 +151,9 @@ CALL = {"call": {"tool": "orders", "id": "1.1"}}
          {"kind": "answer", "text": "Because."}),
         ((*STARTED, done(), verdict(), answer()), "generator", "answer", {"kind": "answer", "text": "It is done."}),
         ((*ASKS, say("no"), turn(act("2.1"), say="Rather so.")), "planner", "draft",
-         {"kind": "turn", "say": "Rather so.", "sub_goal": "look at the order"}),
+         {"kind": "turn", "say": "Rather so.", "sub_goal": "look at the order", "actions": [OTHER_CALL]}),
+        ((*ASKS, say("no"), turn(nothing=True)), "planner", "draft",
+         {"kind": "nothing_to_do", "reason": "Nothing is left to do."}),
     ],
 )  # fmt: skip
 def test_what_a_service_says_stands_as_its_reply(
@@ -182,6 +185,8 @@ def test_what_nobody_said_or_saw_is_not_in_it(lines: tuple[StoryLine, ...]) -> N
 def test_an_offer_and_what_became_of_it() -> None:
     offered = (*ASKS, say("only one"), turn(act("2.1", effect="write", ask="a write")))
     assert added(*offered, c.TakeOffer()) == ("person", "decision", "Took the offer.")
+    left_out = (*ASKS, say("no"), turn(nothing=True), c.TakeOffer())
+    assert added(*left_out) == ("person", "decision", "Took the offer. What waited is left out.")
     assert added(*offered, c.KeepOffer()) == (
         "person", "decision", "Kept what was there, and turned the offer down.")  # fmt: skip
     late = (*offered, say("yes"))
@@ -204,9 +209,9 @@ def test_questions_that_are_asked_together_and_their_answers() -> None:
     ("steps", "words"),
     [
         (("add", "print", "divide"), "Its steps 3 are the person's."),
-        (("subtract", "print"), "Its steps 1 are the person's."),
-        (("subtract",), "Its steps 1 are the person's. 1 fewer."),
-        (("add",), "1 fewer."),
+        (("subtract", "print"), "Its steps 1 are the person's. Before it said “add”."),
+        (("subtract",), "Its steps 1 are the person's. Before it said “add”, “print”."),
+        (("add",), "Before it said “print”."),
     ],
 )
 def test_an_edit_tells_which_steps_are_the_persons(steps: tuple[str, ...], words: str) -> None:
