@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from pydantic import JsonValue
@@ -178,13 +179,14 @@ class FlowRequest(NamedTuple):
     """The request that a flow runs for. `earlier` are the final states of the session's earlier runs, oldest first.
 
     `conversation` has the messages of a preceding chat, or else the last question and its answer, as `role: text`,
-    separated by blank lines.
+    separated by blank lines. `so_far` are the outputs of an earlier path for this request, which was given up.
     """
 
     request: str
     feedback: Sequence[str] = ()
     earlier: Sequence[State] = ()
     conversation: str = ""
+    so_far: State = MappingProxyType({})
 
 
 class Flow:

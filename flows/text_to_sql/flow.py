@@ -33,8 +33,12 @@ class TextToSql(Flow):
         self._hints = hints
 
     def opening(self, request: FlowRequest) -> Outputs:
-        """The initial state, with the SQL that the request is about, or the previous question."""
+        """The initial state, with the query so far that the person has objected to, the SQL that the request is about,
+        or the previous question.
+        """
         state = super().opening(request)
+        if request.feedback and (sql := request.so_far.get("sql")):
+            return state | {"sql": sql, "fix": True}
         user_sql = find_sql_in_conversation(request)
         if user_sql.sql:
             return state | {"sql": user_sql.sql, "fix": user_sql.fix}

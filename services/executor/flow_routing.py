@@ -1,7 +1,7 @@
 """Routing on a path through a flow: the flow's state, and where conditions lead. Pure."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from parley.events.values import ActionSpec
 from parley.flow import NEXT, Flow, FlowRequest, Node, Outputs
 from parley.protocol.flows import FlowSpec, NodeSpec, tool_of
 from shared.domain.flow_paths import as_action, outputs
-from shared.domain.memory import action_history, key_of
+from shared.domain.memory import ActionRecord, action_history, key_of
 from shared.domain.messages import chat_history
 from shared.domain.session import Session
 from shared.domain.state import Action, Turn
@@ -32,7 +32,24 @@ def initial_state(flow: Flow, session: Session) -> Outputs:
     words = session.words
     earlier = session.flow_results.get(flow.name, ())
     conversation = chat_history(session) or last_exchange(session)
-    return flow.opening(FlowRequest(words.request, said_since_request(session), earlier, conversation))
+    so_far = _outputs_in_memory(flow.name, session.memory.deeds)
+    return flow.opening(FlowRequest(words.request, said_since_request(session), earlier, conversation, so_far))
+
+
+def _outputs_in_memory(flow: str, done: Iterable[ActionRecord]) -> Outputs:
+    """The outputs of this flow's nodes, as far as the session's memory has them complete; later ones count."""
+    state: Outputs = {}
+    for past in done:
+        if past.status == "finished" and split_tool_name(past.tool)[0] == flow:
+            state |= _outputs_of(past)
+    return state
+
+
+def _outputs_of(past: ActionRecord) -> Outputs:
+    with suppress(ValueError):
+        outputs = json.loads(past.text)
+        return _without_next(outputs) if isinstance(outputs, dict) else {}
+    return {}
 
 
 def state_of(flow: Flow, session: Session) -> Outputs:
@@ -46,17 +63,10 @@ def state_of(flow: Flow, session: Session) -> Outputs:
 
 def _skipped_outputs(flow: str, session: Session) -> Outputs:
     """The outputs of skipped nodes from their earlier runs, as far as the session's memory has them complete."""
-    outputs_by_key = {
-        past.key: past.text for past in action_history(session.memory, session.turn) if past.status == "finished"
-    }
-    state: Outputs = {}
-    for action in session.turn.actions if session.turn else ():
-        spec = action.spec
-        if spec.decision == "skip" and split_tool_name(spec.tool)[0] == flow:
-            with suppress(ValueError):
-                outputs = json.loads(outputs_by_key.get(key_of(spec.tool, spec.arguments), ""))
-                state |= outputs if isinstance(outputs, dict) else {}
-    return _without_next(state)
+    specs = [action.spec for action in session.turn.actions] if session.turn else []
+    skipped = {key_of(spec.tool, spec.arguments) for spec in specs if spec.decision == "skip"}
+    past = action_history(session.memory, session.turn)
+    return _outputs_in_memory(flow, (record for record in past if record.key in skipped))
 
 
 def _without_next(state: Mapping[str, JsonValue]) -> Outputs:

@@ -42,7 +42,7 @@ async def plan_turn(
     recalled = await recall(session)
     similar = await examples(session) if session.counts.turns == session.counts.turns_before else ()
     used = _used_tools(session)
-    choice = await choose(tools, session.words.request, " ".join(said_since_request(session)[-3:]), used)
+    choice = await choose(tools, session.words.request, _words(session), used)
     problems = STALLED if is_stalled(session) else ""
     searches = 0
     proposal = TurnProposal(())
@@ -73,6 +73,8 @@ async def plan_turn(
                 choice = await choice.with_matching(tools, words, used)
                 problems = f"These are the tools that fit “{words[:200]}”. If none of them is right, say so."
             case TurnDraft() as turn:
+                choice = await choice.with_named(tools, (action.tool for action in turn.actions))
+                page = choice.all_tools
                 proposal = await checked_by_packs(session, validate(session, turn, page.tools), page, tools)
                 if not proposal.problems:
                     return _turn(turn, proposal, recorded_recall)
@@ -127,6 +129,12 @@ def _give_up(session: Session, proposal: TurnProposal) -> c.PlanTurn | c.Ask:
     if has_asked_enough or len(asked) >= MAX_QUESTIONS or question in asked:
         return c.PlanTurn(sub_goal="Tell how far it came", actions=(), reasoning=f"I could not go on. {why}"[:10_000])
     return c.Ask(text=question)
+
+
+def _words(session: Session) -> str:
+    """What the search for more tools matches: the latest messages, and the sub-goals that are open."""
+    pending = (goal.goal for goal in session.memory.sub_goals if goal.status == "pending")
+    return " ".join((*said_since_request(session)[-3:], *pending))
 
 
 def _used_tools(session: Session) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """The tools that the prompts of a request show."""
 
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from parley.protocol.tools import CheckCalls, ToolPage, ToolSpec
@@ -26,6 +27,12 @@ class ToolChoice(NamedTuple):
     def all_tools(self) -> ToolPage:
         """All tools that may be called."""
         return self.page.model_copy(update={"tools": (*self.page.tools, *self.found)})
+
+    async def with_named(self, lookup: ToolLookup, names: Iterable[str]) -> "ToolChoice":
+        """The choice with those of the named tools that were only named so far: they can be called all the same."""
+        known = {spec.name for spec in self.all_tools.tools}
+        wanted = tuple(name for name in dict.fromkeys(names) if name in self.page.others and name not in known)
+        return await self.with_matching(lookup, "", wanted) if wanted else self
 
     async def with_matching(
         self, lookup: ToolLookup, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()

@@ -72,5 +72,13 @@ def test_feedback_that_names_the_flow_is_dropped(choice: str) -> None:
     assert state == {"request": "orders", "feedback": "of this year"}
 
 
+def test_a_query_that_the_person_objected_to_is_the_one_to_change() -> None:
+    so_far = {"sql": "SELECT 2", "explanation": "two"}
+    objected = FlowRequest(request="Fix `SELECT 1`", feedback=("three, please",), so_far=so_far)
+    state = FLOW.opening(objected)
+    assert (state["sql"], state["fix"]) == ("SELECT 2", True)
+    assert FLOW.opening(objected._replace(feedback=()))["sql"] == "SELECT 1"
+
+
 def test_validating_sql_needs_sql() -> None:
     assert "validate_sql needs sql" in path_problems(FLOW.spec(), RUN_SQL, {"request"})[0]

@@ -3,7 +3,7 @@
 from parley.protocol.tools import CheckCalls, ToolPage, ToolSpec
 from parley.reply import Kind
 from services.planner.agentflow import plan_turn
-from services.planner.agentflow_prompt import MoreTools, NothingToDo
+from services.planner.agentflow_prompt import MoreTools, NothingToDo, Planned, TurnDraft
 from services.planner.tool_choice import choose
 from shared.domain import commands as c
 from shared.domain.session import Session
@@ -66,6 +66,16 @@ async def test_no_tool_is_shown_twice_however_often_it_is_found() -> None:
     again = await choice.with_matching(Catalogue(), "ship and count", ("pay", "ship"))
     assert names(again.all_tools.tools) == ["pay", "ship", "count"]
     assert again.page == choice.page, "a search never changes the beginning of the prompt"
+
+
+async def test_a_tool_that_was_only_named_can_be_called() -> None:
+    catalogue = Catalogue()
+    choice = await choose(catalogue, "pay", "")
+    assert await choice.with_named(catalogue, ("pay", "unheard")) is choice
+    named = await choice.with_named(catalogue, ("pay", "print", "print", "unheard"))
+    assert (names(named.found), catalogue.asked[1:]) == (["print"], [("", ("print",))])
+    mail = TurnDraft(sub_goal="mail it", actions=[Planned(tool="mail", arguments={})])
+    assert len(await prompts(*BEGUN, replies=(mail,))) == 1, "it is accepted at once"
 
 
 async def test_a_short_list_is_shown_whole_and_searched_once() -> None:
