@@ -26,19 +26,19 @@ class TextToSql(Flow):
         "Answers questions about the data in a database: finds the tables, writes a SQL query, checks it, runs it and "
         "answers from the result. Also runs or mends a SQL query that is given."
     )
-    may_start = (*Flow.may_start, "sql", "fix", "previous_question", "previous_sql", "previous_tables")
+    may_start = (*Flow.may_start, "sql", "fix", "previous_question", "previous_sql", "previous_tables", "objected_sql")
 
     def __init__(self, opens: OpenDatabase, hints: Hints) -> None:
         self._database = DatabaseAccess(opens)
         self._hints = hints
 
     def opening(self, request: FlowRequest) -> Outputs:
-        """The initial state, with the query so far that the person has objected to, the SQL that the request is about,
-        or the previous question.
+        """The initial state, with the query of an earlier path that the person has objected to, the SQL that the request
+        is about, or the previous question.
         """
         state = super().opening(request)
         if request.feedback and (sql := request.so_far.get("sql")):
-            return state | {"sql": sql, "fix": True}
+            return state | {"objected_sql": sql}
         user_sql = find_sql_in_conversation(request)
         if user_sql.sql:
             return state | {"sql": user_sql.sql, "fix": user_sql.fix}
@@ -176,7 +176,7 @@ class TextToSql(Flow):
         inputs=("request",),
         optional=(
             *("question", "tables", "approved_tables", "columns", "sql", "problem", "repairs", "feedback"),
-            *("previous_question", "previous_sql", "previous_tables"),
+            *("previous_question", "previous_sql", "previous_tables", "objected_sql"),
         ),
         outputs=("sql", "explanation", "cannot", "repairs"),
         possible_next_nodes=("validate_sql", "format_final_response"),
@@ -187,9 +187,7 @@ class TextToSql(Flow):
         schema = table_choice.relevant_schema(run.state, question, await self._database.schema())
         columns = run.state.get("columns")
         if isinstance(columns, dict):
-            schema = schema.trimmed(
-                {name: table_choice.names_in(column_names) for name, column_names in columns.items()}
-            )
+            schema = schema.trimmed({name: table_choice.names_in(names) for name, names in columns.items()})
         hints = await self._hints(run.user, question)
         sections = {
             "question": question,
@@ -197,10 +195,8 @@ class TextToSql(Flow):
             "tables": schema.lines(),
             "previous_question": run.text("previous_question"),
             "previous_sql": run.text("previous_sql"),
-            "hints": [
-                json.dumps({"question": hint_question, "sql": sql}, ensure_ascii=False) for hint_question, sql in hints
-            ],
-            "sql": run.text("sql") if problem or run.state.get("fix") else "",
+            "hints": [json.dumps({"question": asked, "sql": sql}, ensure_ascii=False) for asked, sql in hints],
+            "sql": run.text("sql") if problem or run.state.get("fix") else run.text("objected_sql"),
             "problem": problem,
             "feedback": run.text("feedback"),
         }

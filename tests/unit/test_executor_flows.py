@@ -7,9 +7,8 @@ import pytest
 
 from parley.events import facts
 from parley.events.values import ActionSpec
-from parley.flow import Flow, FlowRequest, NodeResult, NodeRun, Outputs, node
+from parley.flow import Flow, NodeResult, NodeRun, Outputs, node
 from parley.protocol.tools import ListTools, PreviewCall, ToolPage
-from services.executor.flow_routing import initial_state
 from services.executor.sources import nodes
 from services.executor.tools import ToolInvocation, ToolResult
 from shared.domain import commands as c
@@ -129,25 +128,6 @@ async def test_a_rejected_node_does_not_run_and_ends_the_path(tmp_path: Path) ->
     session = await walk.goes()
     assert stove.calls == []
     assert (session.phase, last(session).status) == ("verifying", "denied")
-
-
-class Remembers(Flow):
-    """A flow that begins with what an earlier path has found."""
-
-    name = "kitchen"
-
-    def opening(self, request: FlowRequest) -> Outputs:
-        return dict(request.so_far)
-
-
-async def test_the_next_path_begins_with_what_the_declined_one_has_found(tmp_path: Path) -> None:
-    walk = kitchen(tmp_path)
-    paused = await walk.begins("I feel like soup", *PATH)
-    assert initial_state(Remembers(), paused) == {}
-    await walk.commit(c.Reject(action_id=waiting(paused).spec.id, reason="too hot"))
-    session = walk.session
-    assert session.phase == "planning"
-    assert initial_state(Remembers(), session) == {"dish": "soup", "known": True, "recipe": {"minutes": 20}}
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,8 @@ def test_a_query_that_the_person_objected_to_is_the_one_to_change() -> None:
     so_far = {"sql": "SELECT 2", "explanation": "two"}
     objected = FlowRequest(request="Fix `SELECT 1`", feedback=("three, please",), so_far=so_far)
     state = FLOW.opening(objected)
-    assert (state["sql"], state["fix"]) == ("SELECT 2", True)
-    assert FLOW.opening(objected._replace(feedback=()))["sql"] == "SELECT 1"
+    assert (state.get("sql"), state["objected_sql"]) == (None, "SELECT 2")
+    assert "objected_sql" not in FLOW.opening(objected._replace(feedback=()))
 
 
 def test_validating_sql_needs_sql() -> None:
