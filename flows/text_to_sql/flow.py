@@ -33,8 +33,8 @@ class TextToSql(Flow):
         self._hints = hints
 
     def opening(self, request: FlowRequest) -> Outputs:
-        """The initial state, with the query of an earlier path that the person has objected to, the SQL that the request
-        is about, or the previous question.
+        """The initial state: with the query that the person has objected to, the SQL that the request is about, or the
+        previous question.
         """
         state = super().opening(request)
         if request.feedback and (sql := request.so_far.get("sql")):
