@@ -20,7 +20,6 @@ from shared.domain.sub_goals import actions_by_sub_goal, sub_goals_of
 MAX_WHOLE_OUTCOMES = 16_000  # characters of all outcomes that are kept in full
 MAX_OUTCOME = 8_000  # characters of one outcome
 MAX_OUTCOME_SUMMARY, MAX_OUTCOMES = 120, 20  # characters of an outcome's summary; number of outcomes
-MAX_EARLIER_OUTCOMES = 6  # number of outcomes of earlier requests
 SubGoalStatus = Literal["pending", "completed", "failed"]
 SUB_GOAL_STATUS_OF: dict[Status, SubGoalStatus] = {"success": "completed", "partial": "pending", "failure": "failed"}
 MAX_VERDICTS, MAX_REASONING, MAX_SUB_GOALS, MAX_CLOSING = 10, 400, 20, 4_000
@@ -160,13 +159,8 @@ def add_late_outcome(memory: Memory, action: Action) -> Memory:
 
 
 def begin_request(memory: Memory) -> Memory:
-    """An empty memory for a new request, with a few summaries of earlier outcomes.
-
-    Outcomes that are short enough to be kept in full, such as a customer's name, take precedence over shortened ones.
-    """
-    before = (*memory.earlier, *(_summary(record) for record in memory.deeds))
-    places = sorted(range(len(before)), key=lambda place: (before[place].is_summary, -place))[:MAX_EARLIER_OUTCOMES]
-    return Memory(earlier=tuple(before[place] for place in sorted(places)))
+    """An empty memory for a new request, with outcomes of earlier ones: packs judge calls by what was read before."""
+    return Memory(earlier=_within_limits((*memory.earlier, *memory.deeds)))
 
 
 def key_of(tool: str, arguments: Mapping[str, JsonValue]) -> str:

@@ -9,7 +9,6 @@ from shared.domain import commands as c
 from shared.domain import memory
 from shared.domain.errors import Invalid
 from shared.domain.memory import (
-    MAX_EARLIER_OUTCOMES,
     MAX_OUTCOME,
     MAX_OUTCOME_SUMMARY,
     MAX_OUTCOMES,
@@ -143,21 +142,21 @@ def test_a_new_request_starts_with_an_empty_memory() -> None:
     session = given(*story).session
     assert session.memory.deeds == ()
     assert session.memory.settled == {}
-    assert [(deed.id, deed.status, len(deed.text)) for deed in session.memory.earlier] == [
-        ("1.1", "finished", MAX_OUTCOME_SUMMARY)
-    ]
+    assert [(deed.id, deed.status, len(deed.text)) for deed in session.memory.earlier] == [("1.1", "finished", 500)]
     assert (session.memory.planned, session.memory.executed, session.memory.closing) == (0, 0, "")
     again = given(begin=session).when(turn(act("3.1", effect="write", arguments={"id": "1.1"}))).then("turn.planned")
     assert _rulings(again.session) == ["proceed"]
     assert again.session.counts.turns == 3
 
 
-def test_short_outcomes_of_earlier_requests_are_kept_first() -> None:
+def test_outcomes_of_earlier_requests_are_kept_whole_within_the_limits() -> None:
     story: list[StoryLine] = [*AGENTFLOW, *one_turn(1, "mia_li_3668")]
-    story += [result for number in range(2, 12) for result in one_turn(number, "d" * 900)]
+    story += [result for number in range(2, 12) for result in one_turn(number, "d" * 2_000)]
     session = given(*story, new_request("else"), c.Stop(), new_request("next")).session
-    assert len(session.memory.earlier) == MAX_EARLIER_OUTCOMES
-    assert session.memory.earlier[0].text == "mia_li_3668"
+    first, *others = session.memory.earlier
+    assert (first.text, len(others)) == ("mia_li_3668", 10)
+    lengths = [len(deed.text) for deed in others]
+    assert (lengths[0], lengths[-1]) == (MAX_OUTCOME_SUMMARY, 2_000)
     assert [deed.turn for deed in session.memory.earlier] == sorted(deed.turn for deed in session.memory.earlier)
 
 

@@ -19,7 +19,6 @@ from shared.domain.errors import CommandRefused
 from shared.domain.evolve import evolve
 from shared.domain.forks import carry_over
 from shared.domain.memory import (
-    MAX_EARLIER_OUTCOMES,
     MAX_OUTCOME,
     MAX_OUTCOME_SUMMARY,
     MAX_OUTCOMES,
@@ -291,12 +290,12 @@ class SessionWorld:
         """What prompts read does not grow with the number of actions."""
         memory = session.memory
         assert len(memory.deeds) <= MAX_OUTCOMES
-        assert len(memory.earlier) <= MAX_EARLIER_OUTCOMES
+        assert len(memory.earlier) <= MAX_OUTCOMES
         assert len(memory.verdicts) <= MAX_VERDICTS
         assert len(memory.sub_goals) <= MAX_SUB_GOALS
         assert max((len(deed.text) for deed in memory.deeds), default=0) <= MAX_OUTCOME
-        assert sum(map(_size, memory.deeds)) <= MAX_WHOLE_OUTCOMES + MAX_OUTCOMES * 2 * MAX_OUTCOME_SUMMARY
-        assert sum(map(_size, memory.earlier)) <= MAX_EARLIER_OUTCOMES * 2 * MAX_OUTCOME_SUMMARY
+        for records in (memory.deeds, memory.earlier):
+            assert sum(map(_size, records)) <= MAX_WHOLE_OUTCOMES + MAX_OUTCOMES * 2 * MAX_OUTCOME_SUMMARY
 
     def _may_start_again(self, turn: int, action_id: str) -> None:
         self.may_start_again.add((turn, action_id))
