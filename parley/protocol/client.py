@@ -37,7 +37,9 @@ class ClientMessage(BaseModel):
 
 
 class UserMessage(ClientMessage):
-    """A request, a question or a wish, or the answer to an open question. It withdraws nothing that waits or runs.
+    """A request, a question or a wish, or the answer to a question about the request. It withdraws nothing.
+
+    A question that a call asks is answered by one of its options; anything else is a message beside it.
 
     The first message of a session can bring a `plan`, in workflows that have one.
     """
