@@ -64,7 +64,7 @@ class ToolSpec(Value):
         return bool(self.confirm) and confirm != "nothing"
 
 
-MAX_OTHERS = 50
+MAX_OTHERS = 50  # names
 
 
 class ListTools(Value):
