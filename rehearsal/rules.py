@@ -57,5 +57,5 @@ def answer(prompt: ParsedPrompt) -> dict[str, Any] | str:
         return INTRODUCTION
     reply = answer_remark(prompt) or task(prompt)
     if reply["kind"] == "question" and prompt["waiting"]:  # beside what waits nothing is asked
-        reply = remark_answer(reply["text"])
+        reply = remark_answer("\n".join((reply["text"], "", *(f"- {option}" for option in reply["options"]))).strip())
     return {"reply": reply}

@@ -236,7 +236,8 @@ def _ask(session: Session, command: c.Ask, meta: CommandMeta) -> SessionEvent:
     """A question about the request or the budget, or a step that asks the user: asked before its batch starts."""
     if session.reply is not None and meta.work == session.reply:
         if command.about != "budget" and not drafts_at_once(session):  # something else waits or runs: nothing is asked
-            return facts.RemarkAnswered(**event_meta(session, meta, facts.RemarkAnswered), text=command.text)
+            text = "\n".join((command.text, "", *(f"- {label}" for label in command.options))).strip()
+            return facts.RemarkAnswered(**event_meta(session, meta, facts.RemarkAnswered), text=text)
     else:
         _require_own_work(session, meta, *ASKING_PHASES.get(command.about, ()))
     require(command.about in ("budget", *ASKING_PHASES), f"A service does not ask about “{command.about}”.")
@@ -250,13 +251,12 @@ def _ask(session: Session, command: c.Ask, meta: CommandMeta) -> SessionEvent:
         if step_of(session, action_id) and not asks:
             raise Invalid(f"Step {action_id} does not ask the user.")
     own = tuple(Option(key=str(number), label=label) for number, label in enumerate(command.options, 1))
-    options = BUDGET_OPTIONS if command.about == "budget" else own
     return facts.QuestionAsked(
         **event_meta(session, meta, facts.QuestionAsked, needs=3 if command.further else 1),
         question_id=action_id,
         kind=command.about,
         text=command.text,
-        options=options,
+        options=BUDGET_OPTIONS if command.about == "budget" else own,
         form=command.form,
         several=command.several,
         further=command.further,

@@ -330,7 +330,8 @@ def test_several_questions_in_reply_to_a_message_at_rest_are_about_one_new_reque
 
 
 def test_a_question_in_reply_to_a_message_about_actions_is_said_in_words() -> None:
-    asked = given(*TO_ALLOW, say("it is wrong")).when(c.Ask(text="what?")).then("remark.answered", text="what?")
+    ask = c.Ask(text="what?", options=("this", "that"))
+    asked = given(*TO_ALLOW, say("it is wrong")).when(ask).then("remark.answered", text="what?\n\n- this\n- that")
     assert same(asked.session, given(*TO_ALLOW).session)
 
 
