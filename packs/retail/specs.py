@@ -18,11 +18,11 @@ from parley import Context, Failed, PastCall, Tool
 ORIGIN = "retail"
 TIMEOUT = 60.0
 
-OrderId = Annotated[str, Field(description="With its leading #, like #W0000000.")]
-UserId = Annotated[str, Field(description="Like ann_lee_1234.")]
+OrderId = Annotated[str, Field(description="The order's id, like #W0000000.")]
+UserId = Annotated[str, Field(description="The customer's id, like ann_lee_1234.")]
 MethodId = Annotated[str, Field(description="One of the customer's own, from get_user_details: gift_card_0000000.")]
 Zip = Annotated[str, Field(description="As text: 02134.")]
-ItemIds = Annotated[list[str], Field(description="Items in the order; one that is meant twice is named twice.")]
+ItemIds = Annotated[list[str], Field(description="Items in the order; one meant twice is named twice.")]
 NewItems = Annotated[list[str], Field(description="The n-th replaces the n-th of item_ids.")]
 
 

@@ -38,6 +38,7 @@ ASKED_BEFORE = (
     "You have asked that already, and the conversation holds the answer. Do the task with what is known, or ask for "
     "something else that you cannot do without."
 )
+DECLINED = "The person declined this plan."
 EXECUTING = """The plan is being carried out; no further change begins before you reply. After an answer in words it
 goes on as it stands. A new plan is shown beside it, and the person chooses between the two."""
 
@@ -61,6 +62,8 @@ def plan_section(session: Session, *, ids: bool = False) -> str | None:
         return None
     numbered = enumerate(plan.steps, 1)
     steps = "\n".join(f"{(ids and step.id) or number}. {step.text}" for number, step in numbered)
+    if plan.status == "rejected" and (session.phase == "resting" or session.next_draft.after_decline):
+        steps = f"{DECLINED}\n\n{steps}"
     if is_told(session, plan):
         return steps
     return "\n\n".join(filter(None, (f"Goal: {plan.goal}", steps, plan.notes and f"Notes: {plan.notes}")))

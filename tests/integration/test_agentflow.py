@@ -102,7 +102,8 @@ async def test_a_query_needs_approval_and_its_result_reaches_the_generator(
 ) -> None:
     query = Planned(tool="query_database", arguments={"sql": "SELECT count(*) AS n FROM orders"})
     replies = (turn(query, final=True), answer("There are 1000."))
-    async with open_session(settings, bus, session_id, *replies, approval="never") as (ann, model):
+    text = "Query the tables of the database: how many rows has orders?"
+    async with open_session(settings, bus, session_id, *replies, text=text, approval="never") as (ann, model):
         waiting = await ann.phase("awaiting_approval")
         assert waiting.turn
         assert waiting.turn.actions[0].spec.approval_reason == "this is the SQL that will run"

@@ -72,7 +72,7 @@ async def test_an_executed_plan_is_saved_and_repeated_with_another_value(setting
         assert (template.form["required"], list(template.form["properties"])) == (["email"], ["order", "email"])  # type: ignore[arg-type]
         assert (email.description, order.description) == (
             "Whose order it is",
-            "The order's id with its leading #, like #W0000000.",
+            "The order's id, like #W0000000.",
         )
         page = await parley.templates.list()
         assert [(line.id, line.parameters) for line in page.templates] == [

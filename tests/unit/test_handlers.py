@@ -42,7 +42,7 @@ from shared.story import finish_action
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.support.needs import needs_landlock
-from tests.unit.domain.spec import TO_DONE, TO_PLAN, draft, given, reject, say
+from tests.unit.domain.spec import TO_DONE, TO_PLAN, StoryLine, draft, feedback, given, reject, say
 
 PLAN = Plan(2, 1, "text", "A calculator", (Step(text="Ask"), Step(text="Add")), "", "planner", "approved")
 CODE = Code(4, 1, 2, "print(1)\n", "", "generator", "review")
@@ -98,6 +98,18 @@ def test_the_verifier_judges_by_the_plan_and_the_run() -> None:
     assert '1.1 run_code {"stdin": "4\\n", "args": ["x"]}\nfailed: It ended.\nexit code 1\néé' in text
     assert "\nOh\n</run-" in text
     assert "print(1)" in text
+
+
+def test_the_planner_knows_that_a_plan_was_declined() -> None:
+    def plan_of(*lines: StoryLine) -> str:
+        text = plan_prompt(given(*lines).session, Settings())[-1]["content"]
+        return str(re.findall(r"<plan-\w+>\n(.*?)\n</plan-\w+>", text, re.DOTALL)[0])
+
+    declined = (*TO_PLAN, reject, say("keep it"))
+    assert plan_of(*TO_PLAN, feedback("shorter")).startswith("1. ")
+    assert plan_of(*declined).startswith("The person declined this plan.\n\n1. ")
+    at_rest = (*declined, c.AnswerRemark(text="All right."), say("why?"))
+    assert plan_of(*at_rest).startswith("The person declined this plan.\n\n1. ")
 
 
 def test_the_verifier_judges_a_program_by_its_own_plan_only() -> None:

@@ -390,7 +390,7 @@ def test_a_tool_is_described_once_without_its_schema_which_the_reply_has() -> No
         text = prompt_text(given(*FLOW).session, tools)
         assert [line for line in text.splitlines() if "Send a mail" in line] == ["send (write): Send a mail"]
     schema = json.dumps(turn_reply(ToolPage(tools=SPECS, total=len(SPECS)), searchable=False).model_json_schema())
-    assert "With its leading #" in schema
+    assert "The order's id, like #W0000000." in schema
 
 
 def test_turns_of_a_request_begin_alike() -> None:
