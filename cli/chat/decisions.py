@@ -61,7 +61,7 @@ def decide_offer(view: ChatView, *, taken: bool) -> ChatEffect:
 
 
 def reject(view: ChatView, reason: str = "") -> ChatEffect:
-    """Reject what is in review. The gateway then asks for feedback."""
+    """Reject what is in review. A reason asks for another version; without one the gateway asks what to change."""
     match view.request:
         case InputRequest(kind="plan") if view.plan:
             return SendMessage(c.Approval(type="approval", approved=False, version=view.plan.version, reason=reason))

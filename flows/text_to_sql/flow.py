@@ -37,10 +37,10 @@ class TextToSql(Flow):
         previous question.
         """
         state = super().opening(request)
-        if request.feedback and (sql := request.so_far.get("sql")):
-            return state | {"objected_sql": sql}
-        user_sql = find_sql_in_conversation(request)
-        if user_sql.sql:
+        user_sql, so_far = find_sql_in_conversation(request), request.so_far
+        if request.feedback and "valid" in so_far and (sql := so_far.get("sql") or user_sql.sql):
+            state["objected_sql"] = sql  # it was checked on a path that the person objected to
+        elif user_sql.sql:
             return state | {"sql": user_sql.sql, "fix": user_sql.fix}
         previous = node_texts.previous_question_state(request.earlier)
         if previous and not request.feedback:

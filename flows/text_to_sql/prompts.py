@@ -47,7 +47,7 @@ off: aggregate, or sort and LIMIT, where a list would be long. If groups or time
 names them and up to three columns of numbers, so that a chart can be drawn.
 <previous_sql> answered <previous_question>, which the question may continue. <hints> are questions and queries that
 this person accepted before. <sql> is the query so far: change what <problem> or <feedback> asks for, and keep the rest.
-<feedback> is what the person has said since the request, oldest first; it counts as well, and later words more.
+<feedback> is what the person has said since the request, oldest first; it counts as well, and later words count more.
 Reply in one of these ways:
 1. query: explanation (one or two sentences on how the query reads the question), sql.
 2. cannot: no query can answer the question from these tables; reason says why.

@@ -53,8 +53,7 @@ class ToolRequests:
             specs = [spec for spec in specs if spec.waits_for is None]
         if ask.only:
             specs = [spec for spec in specs if spec.name in ask.only]
-        matching, rest = rank(specs, ask.query)
-        ranked = [*matching, *rest]
+        ranked, matching = rank(specs, ask.query)
         named = [spec for spec in specs if spec.name in ask.names]
         wanted = [spec for spec in (matching if ask.matching else ranked) if spec not in named]
         chosen = (*named, *wanted[: max(ask.limit - len(named), 0)])

@@ -22,17 +22,19 @@ VALUE_NAMES = {  # what tools call a value that looks like this
 
 
 def rank(specs: Sequence[ToolSpec], query: str) -> tuple[list[ToolSpec], list[ToolSpec]]:
-    """The tools that share a word with the query, or whose origin does, best match first; and the others, by name."""
+    """All tools, best match first, equal scores by name; and those that share a word with the query themselves."""
     query_words = set(_words(_expanded(query)))
     documents = [_document(_text(spec)) for spec in specs]
     origins: dict[str, Counter[str]] = {}
     for spec, document in zip(specs, documents, strict=True):
         origins.setdefault(spec.origin, Counter()).update(document)
     origin_scores = dict(zip(origins, _scores(list(origins.values()), query_words), strict=True))
-    own_scores = zip(specs, _scores(documents, query_words), strict=True)
-    scored = [(-(score + ORIGIN_WEIGHT * origin_scores[spec.origin]), spec.name, spec) for spec, score in own_scores]
+    own_scores = list(zip(specs, _scores(documents, query_words), strict=True))
+    scored = [
+        (-(score + ORIGIN_WEIGHT * origin_scores[spec.origin]), spec.name, spec, score) for spec, score in own_scores
+    ]
     scored.sort(key=lambda entry: entry[:2])
-    return [spec for score, _, spec in scored if score], [spec for score, _, spec in scored if not score]
+    return [spec for *_, spec, _ in scored], [spec for *_, spec, score in scored if score]
 
 
 def _scores(documents: Sequence[Counter[str]], query_words: Set[str]) -> list[float]:

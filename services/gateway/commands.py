@@ -180,10 +180,9 @@ def _approval(
         if message.approved
         else c.Reject(version=version, action_id=message.action_id, reason=message.reason)
     )
-    if message.reason.strip() and not message.approved and review_target(session) in ("text", "code"):
-        return decision, c.Say(text=message.reason, feedback=True)
     if not message.remember:
-        return (decision,)
+        asks = message.reason.strip() and not message.approved and review_target(session) in ("text", "code")
+        return (decision, c.Say(text=message.reason, feedback=True)) if asks else (decision,)
     policy: ToolPolicy = "never" if message.approved else "deny"
     return decision, c.Remember(tool=_tool_to_remember(message, session), policy=policy)
 

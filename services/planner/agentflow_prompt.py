@@ -59,9 +59,9 @@ was not accepted.
    have succeeded before. Up to {TURN_SUB_GOALS} sub-goals that do not need each other's results may share a turn: then
    each call names its own of sub_goals as sub_goal, which is "" otherwise. final: whether these calls, if they succeed,
    fulfil the whole request.
-2. nothing_to_do: nothing is left to do or can be done, or the person does not want what waits for them any more; reason
-   says why. The answer to the person follows.
-3. more_tools: none of these tools does what is needed; words name those of <more_tools>, or say what you look for.
+2. nothing_to_do: nothing is left to do or can be done, or the person does not want what waits for them any more. say as
+   above; reason says why. The answer to the person follows.
+3. more_tools: none of these tools does what is needed; words: names from <more_tools>, or what you look for.
 4. {QUESTION_RULE}
 5. {ANSWER_RULE}
 6. {OFFER_RULE}

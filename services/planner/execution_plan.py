@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from parley.events.values import STEP_ID, Step
 from parley.protocol.tools import ToolSpec
+from parley.reply import without_kinds
 from services.planner.agentflow_prompt import MoreTools
 from services.planner.examples import Examples, no_examples
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft, StepsReply, build_prompt, render_partial
@@ -27,6 +28,7 @@ from shared.worker import WorkContext
 MAX_PROPOSALS = 3  # per plan; after that the work fails and can be retried
 NO_TOOLS = "There are no tools to plan with."
 MAX_SEARCHES = 2  # further model calls of a plan that ask for other tools
+WITHOUT_SEARCH = without_kinds(StepsReply, "more_tools")
 
 
 async def draft_steps(
@@ -41,12 +43,19 @@ async def draft_steps(
         reason = f"None of the tools that the plan may use is there: {', '.join(allowed)}." if allowed else NO_TOOLS
         return c.Fail(reason=" ".join((reason, *page.troubles))[:5_000], retryable=True)
     problems: Sequence[str] = ()
-    refused: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    searches = 0
     similar = await examples(session)
     for _ in range(MAX_PROPOSALS + MAX_SEARCHES):
         reply = await context.ask(
-            build_prompt(context.prompt_session, context.deps.settings, choice, (*problems, *refused), similar),
-            reply_for(StepsReply, context.session),
+            build_prompt(
+                context.prompt_session,
+                context.deps.settings,
+                choice,
+                (*problems, *told),
+                similar,
+            ),
+            reply_for(StepsReply if page.others and searches < MAX_SEARCHES else WITHOUT_SEARCH, context.session),
             kind="plan",
             render=render_partial,
             refuse=refuse_repeated(context.session),
@@ -54,10 +63,12 @@ async def draft_steps(
         match reply.reply:
             case MoreTools(words=words):
                 choice = await choice.with_matching(tools, words, used, allowed)
-                problems, refused = (f"These are the tools that fit “{words[:200]}”. If none is right, say so.",), ()
+                searches += 1
+                told = (f"<found_tools> has what fits “{words[:200]}”. If none of it is right, say so.",)
             case StepsDraft() as draft:
+                choice = await choice.with_named(tools, (step.tool for step in draft.steps), allowed)
                 known = {spec.name: spec for spec in choice.all_tools.tools}
-                refused = refused_proposal(reply)
+                told = refused_proposal(reply)
                 steps = _steps(draft.steps, session, known)
                 checked_plan = check_plan(steps, known, allowed=allowed, earlier_changes=changes_made(session))
                 problems = (

@@ -64,7 +64,7 @@ rules allow.
 1. plan: say ({SAY});
    goal in a sentence; steps: a list of {{id, tool, arguments, text, after, for_each}}, where arguments is a JSON object
    as text and text says in plain words what the step is for; notes: assumptions that the person should check, or "".
-2. more_tools: none of these tools does what is needed; words name those of <more_tools>, or say what you look for.
+2. more_tools: none of these tools does what is needed; words: names from <more_tools>, or what you look for.
 3. {QUESTION_RULE}
 4. {ANSWER_RULE}
 5. {OFFER_RULE}

@@ -10,7 +10,6 @@ from shared.retry import retry_while_unavailable
 TIMEOUT = 5.0  # seconds
 MAX_SHOWN = 32
 MAX_SHOWN_CALLS = 10  # turns come one after the other: what is missing here is found for a later one
-MAX_FOUND = 6
 MAX_QUERY = 5_000  # characters
 
 
@@ -34,8 +33,8 @@ class ToolClient:
         return await self._list(ListTools(query=words[:MAX_QUERY], limit=limit, calls_only=self._calls_only, only=only))
 
     async def search(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
-        """The tools in use, and a few that match the words. `only` these, if it names any."""
-        limit = MAX_FOUND + len(used)
+        """The tools in use, and those that match the words. `only` these, if it names any."""
+        limit = MAX_SHOWN + len(used)
         ask = {"query": words[:MAX_QUERY], "limit": limit, "names": used, "matching": True}
         return await self._list(ListTools(calls_only=self._calls_only, only=only, **ask))
 

@@ -5,6 +5,8 @@ from typing import NamedTuple, Protocol
 
 from parley.protocol.tools import CheckCalls, ToolPage, ToolSpec
 
+MAX_FOUND = 6  # by one search; tools in use come first
+
 
 class ToolLookup(Protocol):
     async def listed(self, words: str, only: tuple[str, ...] = ()) -> ToolPage: ...
@@ -28,11 +30,11 @@ class ToolChoice(NamedTuple):
         """All tools that may be called."""
         return self.page.model_copy(update={"tools": (*self.page.tools, *self.found)})
 
-    async def with_named(self, lookup: ToolLookup, names: Iterable[str]) -> "ToolChoice":
+    async def with_named(self, lookup: ToolLookup, names: Iterable[str], only: tuple[str, ...] = ()) -> "ToolChoice":
         """The choice with those of the named tools that were only named so far: they can be called all the same."""
         known = {spec.name for spec in self.all_tools.tools}
         wanted = tuple(name for name in dict.fromkeys(names) if name in self.page.others and name not in known)
-        return await self.with_matching(lookup, "", wanted) if wanted else self
+        return await self.with_matching(lookup, "", wanted, only) if wanted else self
 
     async def with_matching(
         self, lookup: ToolLookup, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()
@@ -43,7 +45,8 @@ class ToolChoice(NamedTuple):
         more = await lookup.search(words, used, only)
         tools = {spec.name for spec in self.all_tools.tools}
         rules = {*self.page.rules, *self.found_rules}
-        found = [spec for spec in more.tools if spec.name not in tools]
+        fresh = [spec for spec in more.tools if spec.name not in tools]
+        found = fresh[: MAX_FOUND + sum(spec.name in used for spec in fresh)]
         return self._replace(
             found=(*self.found, *found),
             found_rules=(*self.found_rules, *(rule for rule in more.rules if found and rule not in rules)),

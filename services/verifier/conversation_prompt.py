@@ -114,8 +114,8 @@ def build_verdict_prompt(session: Session) -> list[Message]:
 
 
 def _without_programmer(session: Session) -> Session:
-    """The session as who judges its program may know it: without what the programmer thought, and earlier verdicts,
-    and without a newer plan, which the program does not follow.
+    """What the judge of a program may know: not what the programmer thought, no earlier verdicts, and no newer plan,
+    which the program does not follow.
     """
     told = (entry for entry in session.transcript if entry.kind == "question" or not _is_judgement(entry))
     plan, code = session.plan, session.code

@@ -61,13 +61,8 @@ class OpenQuestion:
         return tuple(question for question in after if question)
 
     def option_of(self, text: str) -> Option | None:
-        """The option with this label, or with this key, such as its number, if no label begins with a number.
-
-        None for any other answer.
-        """
-        by_label = {option.label: option for option in self.options}
-        by_key = {} if any(label[:1].isdecimal() for label in by_label) else {o.key: o for o in self.options}
-        return (by_key | by_label).get(text.strip())
+        """The option with this label, however it is capitalized or ends; None for any other answer."""
+        return next((option for option in self.options if _spelt(option.label) == _spelt(text)), None)
 
     def after(self, answers: int) -> "OpenQuestion | None":
         """The question that is open after so many answers, if one is."""
@@ -118,3 +113,7 @@ class TranscriptEntry:
     def is_reply(self) -> bool:
         """Planner or generator said it, to the person."""
         return self.by in ("planner", "generator")
+
+
+def _spelt(label: str) -> str:
+    return label.strip().rstrip(".!").casefold()

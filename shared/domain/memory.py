@@ -1,7 +1,7 @@
 """A session's bounded memory of its turns, so that the prompt of turn 50 is as long as that of turn 5.
 
-The memory holds the newest outcomes of the current request in full and summaries of older ones. Of earlier requests it
-holds a few summaries, which never count as done for the current request. The journal has everything.
+The memory holds the newest outcomes of the current request in full and summaries of older ones; and likewise those of
+earlier requests, which never count as done for the current one. The journal has everything.
 """
 
 import json

@@ -104,6 +104,10 @@ def remark_answered(session: Session, event: facts.RemarkAnswered) -> Session:
         return go_on(replied, event.version)
     if replied.words.unread:
         return enter_phase(replied, session.phase, event.version)
+    if replied.code and replied.code.status == "checking":  # drafted before the message came
+        return enter_phase(replied, "verifying", event.version)
+    if replied.plan and replied.plan.status == "draft":
+        return enter_idle_phase(with_plan(replied, "pending_approval"), "awaiting_approval")
     if (target := review_target(replied)) and not session.next_draft.after_decline:
         reviewed = with_code(replied, status="review") if target == "code" else with_plan(replied, "pending_approval")
         return enter_idle_phase(reviewed, "awaiting_approval")
@@ -137,7 +141,7 @@ def take_in_draft(session: Session, event: facts.PlanDrafted | facts.CodeDrafted
 
 
 def _with_round(session: Session, informed: Session, version: int) -> Session:
-    """The session with a new request: the messages of `session` that have been taken in to `informed`."""
+    """The session with a new request: the messages of `session` that are no longer unread in `informed`."""
     unread = informed.words.unread
     taken_in = [message for message in session.words.unread if message not in unread]
     begun = next_round(informed, "\n".join(message.text for message in taken_in), version)
@@ -159,8 +163,8 @@ def begins_round(session: Session) -> bool:
 
 
 def action_denied(session: Session, event: facts.ApprovalDenied) -> Session:
-    """The session after a denial. Its words go back to whoever planned the action: to the next turn of tools, to a new
-    path, or as a message about the plan that is carried out.
+    """The session after a denial. Its words go back to whoever planned the action: to the next turn of tools, once the
+    calls that were approved beside it have ended; to a new path; or as a message about the plan that is carried out.
     """
     denied = mark_actions(session, [event.action_id], "denied", error=event.reason)
     rules = session.turn.rules if session.turn else DEFAULT_RULES
@@ -236,7 +240,7 @@ def programmed_plan(session: Session) -> Plan | None:
 
 def _add_feedback(session: Session, version: int) -> Session:
     target = review_target(session) if session.phase != "escalated" else None
-    session = with_next_draft(session, another=False, problems=(), after_decline=session.phase == "awaiting_input")
+    session = with_next_draft(session, another=False, problems=())
     if target == "code":
         return enter_phase(with_code(session, status="rejected", repairs=0), "coding", version)
     if target == "text":

@@ -104,7 +104,12 @@ def plan_rejected(session: Session, event: facts.PlanRejected) -> Session:
     rejected = with_plan(session, "rejected")
     if rejected.code and rejected.code.status != "approved":
         rejected = with_code(rejected, status="superseded")
-    return replace(leave_turn(rejected), next_draft=NextDraft(another=True)) if event.replan else rejected
+    return _declined(rejected, replan=event.replan)
+
+
+def _declined(session: Session, *, replan: bool) -> Session:
+    left = leave_turn(session) if replan else session
+    return replace(left, next_draft=NextDraft(another=replan, after_decline=True))
 
 
 def plan_cancelled(session: Session, _: facts.PlanCancelled) -> Session:
@@ -151,5 +156,4 @@ def code_approved(session: Session, _: facts.CodeApproved) -> Session:
 
 
 def code_rejected(session: Session, event: facts.CodeRejected) -> Session:
-    rejected = with_code(session, status="rejected")
-    return replace(leave_turn(rejected), next_draft=NextDraft(another=True)) if event.replan else rejected
+    return _declined(with_code(session, status="rejected"), replan=event.replan)

@@ -119,14 +119,15 @@ def _answers(before: Session, event: facts.QuestionAnswered) -> str:
 
 
 def _draft(draft: facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned | OfferedDraft, say: str) -> str:
-    """A draft as its service wrote it; without the steps and programs, which prompts show as they are now."""
+    """A draft as its service wrote it, without steps and programs: prompts show those that count, and an open offer."""
+    body = CUT if isinstance(draft, facts.PlanDrafted | facts.CodeDrafted) else ""
     match draft:
         case facts.CodeDrafted() | OfferedCode():
-            return _reply("code", say=say, explanation=draft.explanation, code=CUT)
+            return _reply("code", say=say, explanation=draft.explanation, code=body)
         case facts.PlanDrafted() | OfferedPlan() if plans_path(draft):
             return _reply("path", say=say, reasoning=draft.notes, paths=_paths(draft.steps))
         case facts.PlanDrafted() | OfferedPlan():
-            return _reply("plan", say=say, goal=draft.goal, steps=CUT, notes=draft.notes)
+            return _reply("plan", say=say, goal=draft.goal, steps=body, notes=draft.notes)
         case facts.TurnPlanned() | OfferedTurn() if plans_path(draft):
             return _reply("path", say=say, reasoning=draft.reasoning, paths=_paths(draft.actions))
         case facts.TurnPlanned() | OfferedTurn() if not draft.actions:
@@ -242,11 +243,11 @@ def _arguments(spec: ActionSpec) -> dict[str, JsonValue]:
 
 
 def _edited(before: Session, event: facts.PlanEdited) -> str:
-    """Which steps are new or changed, by their places; and the words of those that are gone or were changed."""
-    old, new = before.plan.steps if before.plan else (), [_step(step) for step in event.steps]
-    kept = [_step(step) for step in old]
-    changed = [str(number) for number, step in enumerate(new, 1) if step not in kept]
-    earlier = [f"“{step.text}”" for step, text in zip(old, kept, strict=True) if text not in new]
+    """Which steps are new or changed, by their places; and the words of steps that stand there no longer."""
+    old = before.plan.steps if before.plan else ()
+    known, words = [_step(step) for step in old], {step.text for step in event.steps}
+    changed = [str(number) for number, step in enumerate(event.steps, 1) if _step(step) not in known]
+    earlier = [f"“{step.text}”" for step in old if step.text not in words]
     parts = (
         f"Its steps {', '.join(changed)} are the person's." if changed else "",
         cut(f"Before it said {', '.join(earlier)}.", MAX_ARGUMENTS) if earlier else "",

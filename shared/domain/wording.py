@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from parley.events.values import EndReason, Option
+from shared.domain.commands import Ask
 
 CUT_OFF = "Stopped by the person."
 CUT_OFF_BEFORE = "Stopped by the person before it was run."
@@ -39,3 +40,10 @@ def gave_up(looks: int, *, last_error: str) -> str:
 
 
 NOT_ANSWERED = "Your message could not be answered: {reason}. Nothing else has changed; send it again to try again."
+
+
+def in_words(asked: Ask) -> str:
+    """The questions with their options, as Markdown."""
+    own = (asked.text, list(asked.options))
+    further = ((question.text, [option.label for option in question.options]) for question in asked.further)
+    return "\n\n".join("\n".join((text, *(f"- {label}" for label in labels))) for text, labels in (own, *further))

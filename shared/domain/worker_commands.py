@@ -20,7 +20,6 @@ from shared.domain.policy import describe_rulings, stricter_ruling, with_ruling
 from shared.domain.session import Phase, Session
 from shared.domain.state import Action, Turn
 from shared.domain.turn_commands import plan_turn, verify_turn
-from shared.domain.wording import BUDGET_OPTIONS
 
 WorkerCommand = (
     c.AnswerRemark
@@ -236,8 +235,9 @@ def _ask(session: Session, command: c.Ask, meta: CommandMeta) -> SessionEvent:
     """A question about the request or the budget, or a step that asks the user: asked before its batch starts."""
     if session.reply is not None and meta.work == session.reply:
         if command.about != "budget" and not drafts_at_once(session):  # something else waits or runs: nothing is asked
-            text = "\n".join((command.text, "", *(f"- {label}" for label in command.options))).strip()
-            return facts.RemarkAnswered(**event_meta(session, meta, facts.RemarkAnswered), text=text)
+            return facts.RemarkAnswered(
+                **event_meta(session, meta, facts.RemarkAnswered), text=wording.in_words(command)
+            )
     else:
         _require_own_work(session, meta, *ASKING_PHASES.get(command.about, ()))
     require(command.about in ("budget", *ASKING_PHASES), f"A service does not ask about “{command.about}”.")
@@ -256,7 +256,7 @@ def _ask(session: Session, command: c.Ask, meta: CommandMeta) -> SessionEvent:
         question_id=action_id,
         kind=command.about,
         text=command.text,
-        options=BUDGET_OPTIONS if command.about == "budget" else own,
+        options=wording.BUDGET_OPTIONS if command.about == "budget" else own,
         form=command.form,
         several=command.several,
         further=command.further,

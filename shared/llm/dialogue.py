@@ -19,7 +19,7 @@ result, <verdict> how it was judged or checked, <question> what a step asked. Th
 “…” in them stands for what follows as <plan> or <code>. What was agreed there holds: if the person takes up a
 suggestion or names a choice, act on it. <original_request> is what the work is for, if the conversation no longer goes
 back that far."""
-KINDS = """Reply in one of these ways, as far as the schema has them. If it has a title beside the reply, give three to
+KINDS = """Reply in one of these ways, whichever the schema allows. If it has a title beside the reply, give three to
 six words that name the work."""
 SAY = """words to the person: the answer to what they asked, and what changed since the last version and why; "" if
    there is neither"""
@@ -29,15 +29,16 @@ QUESTION_RULE = """question: only if you cannot go on without an answer that the
    but something near it can, offer that as an option."""
 ANSWER_RULE = """answer: the person asks or tells something, or wants nothing but words, such as a letter or an
    explanation. text, in Markdown, is as long as it needs to be; nothing else is changed or done. If they agree to
-   what a button does, name it, as <buttons> or <waiting> tell: you cannot press it."""
+   what a button does, name it (see <buttons> and <waiting>): you cannot press it."""
 OFFER_RULE = """take_offer: the person accepts the <offer>, a draft of yours that they have not decided on, as it
-   stands. While something is <waiting> for them or goes on, a new draft is only offered, too: say tells it as a
+   stands. While something is <waiting> for them or goes on, a new draft is only offered, too: in say it is a
    proposal."""
-MAX_PROPOSAL = 20_000  # characters
+MAX_QUOTED_PROPOSAL = 20_000  # characters
 ASKED_BEFORE = (
     "You have asked that already, and the conversation holds the answer. Do the task with what is known, or ask for "
     "something else that you cannot do without."
 )
+GOES_ON = "The work is going on."
 DECLINED = "The person declined this plan."
 EXECUTING = """The plan is being carried out; no further change begins before you reply. After an answer in words it
 goes on as it stands. A new plan is shown beside it, and the person chooses between the two."""
@@ -90,7 +91,9 @@ def waiting_sections(session: Session) -> dict[str, str | list[str] | None]:
     offered = offer.draft.model_dump_json(exclude_defaults=True, exclude={"reason"}) if offer else None
     if turn is not None and turn.rules.by_step and session.phase in ("executing", "waiting"):
         return {"waiting": EXECUTING, "offer": offered}
-    return {"buttons" if drafts_at_once(session) else "waiting": list(_waiting(session)), "offer": offered}
+    if drafts_at_once(session):
+        return {"buttons": list(_waiting(session)), "offer": offered}
+    return {"waiting": list(_waiting(session)) or [GOES_ON], "offer": offered}
 
 
 def _waiting(session: Session) -> Iterator[str]:
@@ -99,7 +102,7 @@ def _waiting(session: Session) -> Iterator[str]:
     if session.phase == "resting" and code and code.status == "approved":
         yield f"Program {code.number} is approved: “{ACTIONS['run_code']}” runs it."
     if session.question:
-        yield f"A step asks: {session.question.text}"
+        yield f"A call asks: {session.question.text}"
         yield from (f"- {option.label}" for option in session.question.options)
     if session.phase != "awaiting_approval":
         return
@@ -154,7 +157,7 @@ def refuse_repeated(session: Session) -> Callable[[Reply], str]:
 def refused_proposal(reply: Reply) -> tuple[str, ...]:
     """The proposal that was not accepted, for the prompt that asks for another one; nothing if it is very long."""
     text = reply.reply.model_dump_json(exclude_defaults=True)
-    return (f"You proposed: {text}",) if len(text) <= MAX_PROPOSAL else ()
+    return (f"You proposed: {text}",) if len(text) <= MAX_QUOTED_PROPOSAL else ()
 
 
 def to_command(reply: QuestionDraft | WordsDraft | AcceptedOffer) -> c.NoDraft:

@@ -32,7 +32,7 @@ from services.generator.agentflow import write_answer
 from services.generator.agentflow_prompt import AnswerReply, TaskReply
 from services.planner.agentflow import plan_turn
 from services.planner.agentflow_prompt import TurnReply, tool_line
-from services.planner.executor_client import MAX_FOUND, MAX_SHOWN_CALLS
+from services.planner.executor_client import MAX_SHOWN_CALLS
 from services.verifier.agentflow_prompt import TurnVerdictReply
 from services.verifier.handlers import verify
 from shared.domain import commands as c
@@ -161,12 +161,11 @@ class RetailPlay:
 
     async def listed(self, words: str, only: tuple[str, ...] = ()) -> ToolPage:
         """Selects as the executor does."""
-        matching, rest = rank(self._tools, words)
-        return self._page([*matching, *rest][:MAX_SHOWN_CALLS])
+        return self._page(rank(self._tools, words)[0][:MAX_SHOWN_CALLS])
 
     async def search(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
         in_use = [spec for spec in self._tools if spec.name in used]
-        return self._page([*in_use, *[spec for spec in rank(self._tools, words)[0] if spec not in in_use][:MAX_FOUND]])
+        return self._page([*in_use, *[spec for spec in rank(self._tools, words)[1] if spec not in in_use]])
 
     def _page(self, chosen: Sequence[ToolSpec]) -> ToolPage:
         others = tuple(spec.name for spec in self._tools if spec not in chosen)

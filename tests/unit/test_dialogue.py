@@ -161,7 +161,7 @@ def test_what_waits_is_told_only_beside_a_message_that_is_to_be_answered() -> No
         turn(act("1.1")),
         c.Ask(about="action", action_id="1.1", text="Which?", options=("red", "blue")),
     )
-    assert waiting_sections(session(*asked, say("hm")))["waiting"] == ["A step asks: Which?", "- red", "- blue"]
+    assert waiting_sections(session(*asked, say("hm")))["waiting"] == ["A call asks: Which?", "- red", "- blue"]
 
 
 def test_the_request_is_told_once_also_when_the_conversation_no_longer_goes_back_to_it() -> None:

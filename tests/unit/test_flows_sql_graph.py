@@ -7,7 +7,7 @@ import pytest
 from flows.graph_checks import check
 from flows.loading import Flows
 from flows.text_to_sql.flow import TextToSql
-from parley.flow import FlowRequest
+from parley.flow import FlowRequest, State
 from shared.flows import full_path, path_problems
 from sql.database import ReadOnlyDatabase
 from tests.support.questions import Request, load_requests
@@ -73,11 +73,15 @@ def test_feedback_that_names_the_flow_is_dropped(choice: str) -> None:
 
 
 def test_a_query_that_the_person_objected_to_is_the_one_to_change() -> None:
-    so_far = {"sql": "SELECT 2", "explanation": "two"}
+    so_far: State = {"sql": "SELECT 2", "explanation": "two", "valid": True}
     objected = FlowRequest(request="Fix `SELECT 1`", feedback=("three, please",), so_far=so_far)
     state = FLOW.opening(objected)
     assert (state.get("sql"), state["objected_sql"]) == (None, "SELECT 2")
     assert "objected_sql" not in FLOW.opening(objected._replace(feedback=()))
+    own = FLOW.opening(objected._replace(so_far={"valid": True}))
+    assert (own.get("sql"), own["objected_sql"]) == (None, "SELECT 1"), "the person's own query is not run again either"
+    earlier: tuple[State, ...] = ({"question": "Orders?", "sql": "SELECT 3", "tables": ["orders"]},)
+    assert FLOW.opening(objected._replace(earlier=earlier))["previous_sql"] == "SELECT 3"
 
 
 def test_validating_sql_needs_sql() -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from parley.protocol.tools import ListTools, ToolPage, ToolSpec
-from services.planner.executor_client import MAX_FOUND, MAX_SHOWN, MAX_SHOWN_CALLS, ToolClient
+from services.planner.executor_client import MAX_SHOWN, MAX_SHOWN_CALLS, ToolClient
 from shared.bus import BusUnavailable
 
 
@@ -33,10 +33,10 @@ async def test_turns_list_fewer_tools_than_plans_because_another_turn_can_find_m
     assert bus.asked[0] == ListTools(query="w" * 5_000, limit=MAX_SHOWN_CALLS, calls_only=True, only=("a", "b"))
 
 
-async def test_a_search_finds_the_tools_in_use_and_a_few_that_match() -> None:
+async def test_a_search_asks_for_the_tools_in_use_and_those_that_match() -> None:
     bus: Any = ExecutorBus(count=50)
-    assert len((await ToolClient(bus).search("words", ("tool_7",))).tools) == MAX_FOUND + 1
-    assert bus.asked == [ListTools(query="words", limit=MAX_FOUND + 1, names=("tool_7",), matching=True)]
+    assert len((await ToolClient(bus).search("words", ("tool_7",))).tools) == MAX_SHOWN + 1
+    assert bus.asked == [ListTools(query="words", limit=MAX_SHOWN + 1, names=("tool_7",), matching=True)]
 
 
 async def test_the_client_retries_while_the_executor_is_unavailable() -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from parley.events import facts
-from parley.events.values import FurtherQuestion, PathPlan
+from parley.events.values import FurtherQuestion, Option, PathPlan
 from shared.domain import commands as c
 from shared.domain.actors import KEEPER
 from shared.domain.admissible import admit
@@ -105,16 +105,6 @@ def test_words_instead_of_a_new_version_put_the_old_one_back_in_review(before: t
     start = given(*before).session
     answered = given(*before, feedback("is it short?")).when(ANSWERED).then("remark.answered")
     answered.leaves("awaiting_approval", "user", plan=start.plan, code=start.code, unread=())
-
-
-@pytest.mark.parametrize("before", [TO_PLAN, TO_CODE, (*TO_DONE, say("undo, too"), draft("b"))])
-def test_what_was_declined_stays_declined_when_the_next_message_is_answered(before: tuple[StoryLine, ...]) -> None:
-    said = given(*before, reject).when(say("keep what is there")).then("message.received", intent="feedback")
-    answered = said.given.when(ANSWERED).then("remark.answered").leaves("resting", "nobody", rest_reason="answered")
-    item = answered.session.code if before == TO_CODE else answered.session.plan
-    assert item is not None
-    assert item.status == "rejected"
-    said.given.when(program("x = 3") if before == TO_CODE else draft("c")).then_event()
 
 
 def test_which_service_answers_follows_what_is_in_review() -> None:
@@ -330,8 +320,10 @@ def test_several_questions_in_reply_to_a_message_at_rest_are_about_one_new_reque
 
 
 def test_a_question_in_reply_to_a_message_about_actions_is_said_in_words() -> None:
-    ask = c.Ask(text="what?", options=("this", "that"))
-    asked = given(*TO_ALLOW, say("it is wrong")).when(ask).then("remark.answered", text="what?\n\n- this\n- that")
+    size = FurtherQuestion(text="Size?", options=(Option(key="1", label="S"),))
+    ask = c.Ask(text="what?", options=("this", "that"), further=(size,))
+    told = "what?\n- this\n- that\n\nSize?\n- S"
+    asked = given(*TO_ALLOW, say("it is wrong")).when(ask).then("remark.answered", text=told)
     assert same(asked.session, given(*TO_ALLOW).session)
 
 
