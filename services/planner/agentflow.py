@@ -126,7 +126,7 @@ def _give_up(session: Session, proposal: TurnProposal) -> c.PlanTurn | c.Ask:
     question = f"{opening} {why} {HELP_QUESTION}"
     asked = [text for together in questions(session) for text in together]
     has_asked_enough = sum(text.endswith(HELP_QUESTION) for text in asked) >= MAX_HELP_QUESTIONS
-    if has_asked_enough or len(asked) >= MAX_QUESTIONS or question in asked:
+    if has_asked_enough or len(questions(session)) >= MAX_QUESTIONS or question in asked:
         return c.PlanTurn(sub_goal="Tell how far it came", actions=(), reasoning=f"I could not go on. {why}"[:10_000])
     return c.Ask(text=question)
 

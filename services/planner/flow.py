@@ -150,7 +150,8 @@ def _fall_back(session: Session, page: FlowPage, error: NoPath) -> PlannedPath |
     """
     flow = page.flows[0] if len(page.flows) == 1 else _named_flow(session, page) or error.flow
     asked = [question for together in questions(session) for question in together]
-    if flow is None and (len(asked) >= MAX_QUESTIONS or any(question.endswith(WHICH_FLOW) for question in asked)):
+    asked_enough = len(questions(session)) >= MAX_QUESTIONS
+    if flow is None and (asked_enough or any(question.endswith(WHICH_FLOW) for question in asked)):
         names = ", ".join(flow.name for flow in page.flows)
         raise NoPath(error.attempts, (f"Nothing says which flow is meant: name one of {names}.",))
     if flow is None:
