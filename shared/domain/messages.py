@@ -104,9 +104,11 @@ def remark_answered(session: Session, event: facts.RemarkAnswered) -> Session:
         return go_on(replied, event.version)
     if replied.words.unread:
         return enter_phase(replied, session.phase, event.version)
-    if replied.code and replied.code.status == "checking":  # drafted before the message came
+    # a draft that nobody has seen yet, because the message came while it was made
+    if session.phase == "coding" and replied.code and replied.code.status == "checking":
         return enter_phase(replied, "verifying", event.version)
-    if replied.plan and replied.plan.status == "draft":
+    plan, begun = replied.plan, replied.words.request_version
+    if session.phase == "planning" and plan and plan.status == "draft" and plan.version > begun:
         return enter_idle_phase(with_plan(replied, "pending_approval"), "awaiting_approval")
     if (target := review_target(replied)) and not session.next_draft.after_decline:
         reviewed = with_code(replied, status="review") if target == "code" else with_plan(replied, "pending_approval")

@@ -8,10 +8,12 @@ from tests.unit.domain.spec import (
     TO_DONE,
     TO_PLAN,
     StoryLine,
+    approve,
     checked,
     draft,
     feedback,
     given,
+    new_request,
     program,
     reject,
     say,
@@ -36,6 +38,12 @@ def test_words_that_come_after_a_program_leave_it_to_be_checked() -> None:
     drafted = given(*TO_CODE, feedback("floats"), say("why?"), program("x = 2"))
     answered = drafted.when(ANSWERED).then("remark.answered").leaves("verifying", "verifier", unread=())
     answered.given.when(checked()).then("code.verified").leaves("awaiting_approval", "user")
+
+
+@pytest.mark.parametrize("before", [(*TO_PLAN, approve, program("x = 1")), (say(), say("why?"), draft("b"))])
+def test_what_an_earlier_request_left_unseen_stays_so(before: tuple[StoryLine, ...]) -> None:
+    stopped = (*before, c.Stop(), new_request("something else"))
+    given(*stopped).when(ANSWERED).then("remark.answered").leaves("resting", "nobody", rest_reason="answered")
 
 
 @pytest.mark.parametrize("target", [TO_PLAN, TO_CODE])
