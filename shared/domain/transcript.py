@@ -249,7 +249,7 @@ def _edited(before: Session, event: facts.PlanEdited) -> str:
     changed = [str(number) for number, step in enumerate(event.steps, 1) if _step(step) not in known]
     earlier = [f"“{step.text}”" for step in old if step.text not in words]
     parts = (
-        f"Its steps {', '.join(changed)} are the person's." if changed else "",
+        f"The person wrote step {', '.join(changed)}." if changed else "",
         cut(f"Before it said {', '.join(earlier)}.", MAX_ARGUMENTS) if earlier else "",
     )
     return " ".join(filter(None, parts))

@@ -208,9 +208,9 @@ def test_questions_that_are_asked_together_and_their_answers() -> None:
 @pytest.mark.parametrize(
     ("steps", "words"),
     [
-        (("add", "print", "divide"), "Its steps 3 are the person's."),
-        (("subtract", "print"), "Its steps 1 are the person's. Before it said “add”."),
-        (("subtract",), "Its steps 1 are the person's. Before it said “add”, “print”."),
+        (("add", "print", "divide"), "The person wrote step 3."),
+        (("subtract", "print"), "The person wrote step 1. Before it said “add”."),
+        (("subtract",), "The person wrote step 1. Before it said “add”, “print”."),
         (("add",), "Before it said “print”."),
     ],
 )
