@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence, Set
 from functools import lru_cache
+from typing import NamedTuple
 
 from parley.protocol.tools import ToolSpec
 from shared.tokenizer import tokenize
@@ -21,28 +22,33 @@ VALUE_NAMES = {  # what tools call a value that looks like this
 }
 
 
-def rank(specs: Sequence[ToolSpec], query: str) -> tuple[list[ToolSpec], list[ToolSpec]]:
-    """All tools, best match first, equal scores by name; and those that share a word with the query themselves."""
+class Ranking(NamedTuple):
+    """`ranked`: all tools, best match first, equal scores by name. `matching`: those that share a word with the query
+    in their own text; a match of their origin is not enough.
+    """
+
+    ranked: list[ToolSpec]
+    matching: list[ToolSpec]
+
+
+def rank(specs: Sequence[ToolSpec], query: str) -> Ranking:
     query_words = set(_words(_expanded(query)))
     documents = [_document(_text(spec)) for spec in specs]
     origins: dict[str, Counter[str]] = {}
     for spec, document in zip(specs, documents, strict=True):
         origins.setdefault(spec.origin, Counter()).update(document)
     origin_scores = dict(zip(origins, _scores(list(origins.values()), query_words), strict=True))
-    own_scores = list(zip(specs, _scores(documents, query_words), strict=True))
-    scored = [
-        (-(score + ORIGIN_WEIGHT * origin_scores[spec.origin]), spec.name, spec, score) for spec, score in own_scores
-    ]
-    scored.sort(key=lambda entry: entry[:2])
-    return [spec for *_, spec, _ in scored], [spec for *_, spec, score in scored if score]
+    own_scores = dict(zip((spec.name for spec in specs), _scores(documents, query_words), strict=True))
+    totals = {spec.name: own_scores[spec.name] + ORIGIN_WEIGHT * origin_scores[spec.origin] for spec in specs}
+    ranked = sorted(specs, key=lambda spec: (-totals[spec.name], spec.name))
+    return Ranking(ranked, [spec for spec in ranked if own_scores[spec.name]])
 
 
 def _scores(documents: Sequence[Counter[str]], query_words: Set[str]) -> list[float]:
     """BM25 of each document for these words."""
-    mean = sum(map(Counter.total, documents)) / len(documents) if documents else 1
-    weights = {
-        word: _rarity(word, documents) for word in sorted(query_words)
-    }  # a fixed order, as sums of floats depend on it
+    mean = sum(map(Counter.total, documents)) / max(len(documents), 1) or 1  # all may be empty: only stop words
+    # sorted, because a set has no fixed order and a sum of floats depends on it
+    weights = {word: _rarity(word, documents) for word in sorted(query_words)}
 
     def score(document: Counter[str]) -> float:
         norm = K1 * (1 - B + B * document.total() / mean)
@@ -52,6 +58,7 @@ def _scores(documents: Sequence[Counter[str]], query_words: Set[str]) -> list[fl
 
 
 def _rarity(word: str, documents: Sequence[Counter[str]]) -> float:
+    """The inverse document frequency, in the form that is always positive."""
     having = sum(word in document for document in documents)
     return math.log(1 + (len(documents) - having + 0.5) / (having + 0.5))
 
@@ -68,7 +75,7 @@ def _document(text: str) -> Counter[str]:
 
 
 def _words(text: str) -> list[str]:
-    """Lower-case words without stop words, stemmed."""
+    """Lower-case words without stop words, stemmed; camelCase is split."""
     return [_stem(word) for word in tokenize(re.sub(r"([a-z])([A-Z])", r"\1 \2", text))]
 
 

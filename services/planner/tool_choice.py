@@ -5,20 +5,29 @@ from typing import NamedTuple, Protocol
 
 from parley.protocol.tools import CheckCalls, ToolPage, ToolSpec
 
-MAX_FOUND = 6  # by one search; tools in use come first
+MAX_FOUND = 6  # tools that one search adds, beside those in use
 
 
 class ToolLookup(Protocol):
-    async def listed(self, words: str, only: tuple[str, ...] = ()) -> ToolPage: ...
+    """What the planner asks the executor. `only`: names of the tools that are allowed; empty: all."""
 
-    async def search(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage: ...
+    async def listed(self, words: str, only: tuple[str, ...] = ()) -> ToolPage:
+        """As many tools as a prompt shows, those first that match the words."""
+        ...
+
+    async def search(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
+        """The tools in use, then those that match the words."""
+        ...
 
     async def check(self, ask: CheckCalls) -> tuple[str, ...]: ...
 
 
 class ToolChoice(NamedTuple):
-    """`page`: chosen by the request alone, so that all its prompts begin alike. `found`: shown after the conversation,
-    because they are in use, or fit what was said since or what the model asked for; `found_rules` go with them.
+    """The tools of one request's prompts.
+
+    `page` depends on the request alone, so that all prompts of it begin alike and are cached. `found` are shown after
+    the conversation: tools in use, and those that match later messages or the model's own search. `found_rules` are
+    the rules that only these have.
     """
 
     page: ToolPage
@@ -27,35 +36,36 @@ class ToolChoice(NamedTuple):
 
     @property
     def all_tools(self) -> ToolPage:
-        """All tools that may be called."""
+        """The page with the tools found since; its `rules` and `others` stay as they were."""
         return self.page.model_copy(update={"tools": (*self.page.tools, *self.found)})
 
     async def with_named(self, lookup: ToolLookup, names: Iterable[str], only: tuple[str, ...] = ()) -> "ToolChoice":
-        """The choice with those of the named tools that were only named so far: they can be called all the same."""
-        known = {spec.name for spec in self.all_tools.tools}
-        wanted = tuple(name for name in dict.fromkeys(names) if name in self.page.others and name not in known)
+        """The choice with these tools shown whole, if the page only names them: a tool that is named can be called."""
+        shown = {spec.name for spec in self.all_tools.tools}
+        wanted = tuple(name for name in dict.fromkeys(names) if name in self.page.others and name not in shown)
+        # without words, the search finds just these
         return await self.with_matching(lookup, "", wanted, only) if wanted else self
 
     async def with_matching(
         self, lookup: ToolLookup, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()
     ) -> "ToolChoice":
         """The choice with the tools that fit these words, and those in use, if any are not shown yet."""
-        if not self.page.others:
+        if not self.page.others:  # it shows all tools
             return self
-        more = await lookup.search(words, used, only)
-        tools = {spec.name for spec in self.all_tools.tools}
-        rules = {*self.page.rules, *self.found_rules}
-        fresh = [spec for spec in more.tools if spec.name not in tools]
-        found = fresh[: MAX_FOUND + sum(spec.name in used for spec in fresh)]
-        return self._replace(
-            found=(*self.found, *found),
-            found_rules=(*self.found_rules, *(rule for rule in more.rules if found and rule not in rules)),
-        )
+        results = await lookup.search(words, used, only)
+        shown = {spec.name for spec in self.all_tools.tools}
+        fresh = [spec for spec in results.tools if spec.name not in shown]
+        fresh = fresh[: MAX_FOUND + sum(spec.name in used for spec in fresh)]
+        if not fresh:
+            return self
+        known = {*self.page.rules, *self.found_rules}
+        rules = (rule for rule in results.rules if rule not in known)
+        return self._replace(found=(*self.found, *fresh), found_rules=(*self.found_rules, *rules))
 
 
 async def choose(
-    lookup: ToolLookup, request: str, messages: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()
+    lookup: ToolLookup, request: str, later: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()
 ) -> ToolChoice:
-    """The tools that fit the request, then those in use and those that fit what was said since."""
+    """The tools that fit the request; then those in use, and those that fit the words said later."""
     choice = ToolChoice(await lookup.listed(request, only))
-    return await choice.with_matching(lookup, messages, used, only) if messages or used else choice
+    return await choice.with_matching(lookup, later, used, only) if later or used else choice

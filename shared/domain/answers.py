@@ -1,4 +1,4 @@
-"""Decides users' answers to questions: which messages are answers, and what they answer."""
+"""Decides users' answers: whether a message answers the open question, and the event that the answer makes."""
 
 from typing import assert_never
 
@@ -13,15 +13,15 @@ from shared.domain.session import Session
 
 
 def is_answer(question: OpenQuestion, message: c.Say) -> bool:
-    """Whether a message that does not name the question answers it.
+    """Whether a message that names no question answers this one.
 
-    One that is about a call may have been written before the question was seen: only an option of it is an answer.
+    A message may have been written before a question about a call was seen: there, only an option is an answer.
     """
     match question.about:
         case "continue":
             return False
         case "request":
-            return not message.knowledge
+            return not message.knowledge  # texts that it brings are added to the request
         case "budget":
             return True
         case "action" | "uncertain":
@@ -30,7 +30,7 @@ def is_answer(question: OpenQuestion, message: c.Say) -> bool:
 
 
 def answer(session: Session, command: c.Answer, meta: CommandMeta) -> SessionEvent:
-    """Raises OutOfTurn, Stale, Invalid."""
+    """The event of an answer to the open question. Raises OutOfTurn, Stale, Invalid."""
     question = session.question
     if session.phase != "awaiting_input" or question is None:
         raise OutOfTurn("No question is open now.")
@@ -45,10 +45,9 @@ def answer(session: Session, command: c.Answer, meta: CommandMeta) -> SessionEve
         raise Invalid(f"Answer with one of: {'; '.join(option.label for option in question.options)}.")
     if len(command.more) > len(question.further):
         raise Invalid("There are more answers than open questions: answer those, or fewer, in their order.")
+    needs = 3 if question.place or command.more else 1  # readers of older formats know no questions asked together
     return facts.QuestionAnswered(
-        **event_meta(
-            session, meta, facts.QuestionAnswered, question.action_id, needs=3 if question.place or command.more else 1
-        ),
+        **event_meta(session, meta, facts.QuestionAnswered, question.action_id, needs=needs),
         question_id=question.action_id,
         text=option.label if option else command.text,
         key=option.key if option else None,

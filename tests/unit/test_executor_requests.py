@@ -36,6 +36,11 @@ def test_tools_are_sorted_by_name_if_no_word_fits(words: str) -> None:
     assert rank([], "any") == ([], [])
 
 
+def test_tools_of_nothing_but_stop_words_can_be_searched() -> None:
+    do = ToolSpec(name="do", description="Do it", parameters={}, effect="read")
+    assert rank([do], "please do it again today") == ([do], [])
+
+
 async def listed(requests: ToolRequests, **ask: Any) -> ToolPage:
     return ToolPage.model_validate_json(await requests.list("", ListTools(**ask).model_dump_json().encode()))
 
