@@ -127,7 +127,7 @@ class TaskCandidate:
     def _require_complete(self, draft: RetailTask, task: RetailTask, loop: RunTrace) -> None:
         """Raises CandidateRejected if the loop left out a feasible part: the expected end state would be unknown."""
         answer = loop.session.answer.text[:500]
-        if not loop.is_complete:
+        if not loop.is_complete or loop.session.counts.turns > self._options.max_turns:  # answers count them anew
             raise CandidateRejected("loop ran out of turns", f"the loop used up its turns: {answer}")
         if not validate(draft, self._shop).valid:
             return
@@ -188,11 +188,12 @@ class TaskCandidate:
 
 async def _wait_for_rest(session: RemoteSession, reply: str) -> None:
     """Wait until the session comes to rest, or asks what is not answered."""
-    while (screen := await session.wait()).phase == "awaiting_input" and screen.question and reply:
+    while (screen := await session.wait()).phase == "awaiting_input" and (question := screen.question) and reply:
         number = sum(isinstance(event, facts.QuestionAsked) for event in await session.journal())
-        if number > MAX_QUESTIONS:
+        if number > MAX_QUESTIONS and question.about != "turns":
             return
-        answer = {"id": f"{session.id}-{number}", "content": reply, "question_id": screen.question.question_id}
+        content = question.options[-1] if question.about == "turns" else reply  # which ends the run with an answer
+        answer = {"id": f"{session.id}-{number}", "content": content, "question_id": question.question_id}
         await session.send(type="answer", **answer)
 
 

@@ -45,7 +45,7 @@ from parley.events.values import (
 WORKERS: tuple[Maker, ...] = ("planner", "executor", "verifier", "generator")
 Intent = Literal["request", "feedback", "guidance", "remark"]
 PollEnd = Literal["met", "given_up"]
-QuestionKind = Literal["request", "continue", "budget", "action", "uncertain"]
+QuestionKind = Literal["request", "continue", "budget", "turns", "action", "uncertain"]
 Version = Annotated[int, Field(ge=1)]
 # 1, 2, 3 for people; 0 in what older releases stored.
 DisplayNumber = Annotated[int, Field(ge=0, exclude_if=is_empty)]
@@ -302,8 +302,8 @@ class QuestionAsked(Event):
     type: Literal["question.asked"] = "question.asked"
     question_id: ActionId = Field(description="the question meant; none: the open one")
     kind: QuestionKind = Field(
-        description="what the question is about: the request, what comes next, the budget, an action, or an "
-        "uncertain action"
+        description="what the question is about: the request, what comes next, the budget, whether to go on after "
+        "many turns, an action, or an uncertain action"
     )
     text: Text = Field(description="the words")
     options: tuple[Option, ...] = Field((), description="the answers to choose from; empty: any text")

@@ -140,7 +140,7 @@ class SessionSettings(Stored):
     """
 
     max_turns: int = Field(
-        5, ge=1, le=100, description="the largest number of turns before the generator answers with what there is"
+        5, ge=1, le=100, description="the largest number of turns after the person's last word: then they are asked"
     )
     approval: Policy = Field("writes", description="which actions need an approval")
     token_budget: int | None = Field(None, ge=1, description="the largest number of tokens; none: no limit")

@@ -153,8 +153,8 @@ class QuestionSection(View):
 
     question_id: str = Field(description="the question meant; none: the open one")
     about: str = Field(
-        description="what the question is about: the request, what comes next, the budget, an action, or an "
-        "uncertain action"
+        description="what the question is about: the request, what comes next, the budget, whether to go on after "
+        "many turns, an action, or an uncertain action"
     )
     content: str = Field(description="the words")
     options: tuple[str, ...] = Field(description="the answers to choose from; empty: any text")

@@ -167,7 +167,7 @@ class MemoryView(View):
     """The session's memory of the current request; counts are of this request."""
 
     turns: int = Field(description="the number of turns for this request")
-    max_turns: int = Field(description="the largest number of turns before the generator answers with what there is")
+    max_turns: int = Field(description="the largest number of turns after the person's last word: then they are asked")
     sub_goals: tuple[SubGoalView, ...] = Field(description="the sub-goals that remain, in order")
     recalled: tuple[Recalled, ...] = Field(description="the outcomes of earlier sessions in the planner's prompt")
     planned: int = Field(description="the number of actions planned for this request")

@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from parley.events.values import Status
 from parley.reply import JsonText, Kind, Reply, Text
 from shared.domain.session import Session
 from shared.llm import Message
@@ -14,11 +13,6 @@ from shared.llm.dialogue import CONVERSATION, knowledge_section, request_section
 from shared.llm.sections import prompt
 from shared.settings import Settings
 
-LAST_TURN_PHRASES: Mapping[Status, str] = {
-    "success": ", and something may be left to do",
-    "partial": "; {turn} was done in part",
-    "failure": "; {turn} failed",
-}
 ANSWER_EXAMPLE = (
     '{"reply": {"kind": "answer", "text": "Order A-17 is cancelled; the 12.50 go back to your gift card.", "evidence": '
     '["2.1"], "confidence": 0.9}}'
@@ -27,8 +21,8 @@ ANSWER_RULES = f"""
 You write the answers of Parley, for a person whose request was worked on with tools. Say what was done, what was not
 and why, and give the facts and amounts that were asked for, as the <run> entries show them: nothing that is not there,
 no promise, no advice that nobody asked for. If the person declined or skipped something, say that it was not done; do
-not call it a failure. If it is uncertain whether a call took effect, say that it may or may not have been done. <ended>
-tells why the work ended before it was complete.
+not call it a failure. If it is uncertain whether a call took effect, say that it may or may not have been done. If
+something that was asked for is still open, say so.
 
 {CONVERSATION}
 
@@ -104,24 +98,13 @@ def build_answer_prompt(session: Session, settings: Settings) -> list[Message]:
         "generator",
         "answer",
         ANSWER_RULES,
-        {"original_request": request_section(session), "ended": end_reason(session)},
+        {"original_request": request_section(session)},
         system={"capabilities": capabilities(settings)},
         opening={"knowledge": knowledge_section(session)},
         transcript=session.transcript,
         due="Answer the request.",
         zone=session.time_zone,
     )
-
-
-def end_reason(session: Session) -> str:
-    """Why the work ended before a verdict called it complete; "" if it is complete or nothing was left to do."""
-    last = session.memory.verdicts[-1] if session.memory.verdicts else None
-    used = session.counts.turns - session.counts.turns_before
-    if session.memory.closing or last is None or last.next_action == "complete" or used < session.settings.max_turns:
-        return ""
-    turns = session.settings.max_turns
-    used_up = "The only turn is used up" if turns == 1 else f"All {turns} turns are used up"
-    return f"{used_up}{LAST_TURN_PHRASES[last.status].format(turn='it' if turns == 1 else 'the last one')}."
 
 
 def build_task_prompt(session: Session) -> list[Message]:

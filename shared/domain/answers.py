@@ -1,15 +1,27 @@
-"""Decides users' answers: whether a message answers the open question, and the event that the answer makes."""
+"""Decides questions and answers: what services ask, whether a message answers it, and the event of an answer."""
 
 from typing import assert_never
 
 from parley.events import SessionEvent, facts
+from parley.events.values import Option
 from shared.domain import commands as c
+from shared.domain import wording
+from shared.domain.batches import next_batch, running_actions
 from shared.domain.budgets import answer_budget_question
 from shared.domain.commands import CommandMeta
 from shared.domain.dialogue import OpenQuestion
-from shared.domain.errors import Invalid, OutOfTurn, Stale
-from shared.domain.event_meta import event_meta
-from shared.domain.session import Session
+from shared.domain.errors import Invalid, OutOfTurn, Stale, require
+from shared.domain.event_meta import event_meta, require_own_work
+from shared.domain.messages import drafts_at_once
+from shared.domain.plan_steps import step_of
+from shared.domain.session import Phase, Session
+
+ASKING_PHASES: dict[str, tuple[Phase, ...]] = {
+    "request": ("planning", "coding"),
+    "turns": ("planning",),
+    "action": ("executing",),
+}
+OPTIONS_OF: dict[str, tuple[Option, ...]] = {"budget": wording.BUDGET_OPTIONS, "turns": wording.TURN_OPTIONS}
 
 
 def is_answer(question: OpenQuestion, message: c.Say) -> bool:
@@ -20,7 +32,7 @@ def is_answer(question: OpenQuestion, message: c.Say) -> bool:
     match question.about:
         case "continue":
             return False
-        case "request":
+        case "request" | "turns":
             return not message.knowledge  # texts that it brings are added to the request
         case "budget":
             return True
@@ -53,4 +65,36 @@ def answer(session: Session, command: c.Answer, meta: CommandMeta) -> SessionEve
         key=option.key if option else None,
         more=command.more,
         place=question.place,
+    )
+
+
+def ask(session: Session, command: c.Ask, meta: CommandMeta) -> SessionEvent:
+    """A question about the request or the budget, or a step that asks the user: asked before its batch starts."""
+    if session.reply is not None and meta.work == session.reply:
+        if command.about != "budget" and not drafts_at_once(session):  # something else waits or runs: nothing is asked
+            return facts.RemarkAnswered(
+                **event_meta(session, meta, facts.RemarkAnswered), text=wording.in_words(command)
+            )
+    else:
+        require_own_work(session, meta, *ASKING_PHASES.get(command.about, ()))
+    require(command.about in ("budget", *ASKING_PHASES), f"A service does not ask about “{command.about}”.")
+    require(not running_actions(session), "Actions are running: ask when they have ended.")
+    action_id = f"{command.about}-{session.version + 1}"
+    if command.about == "action":
+        if command.action_id not in {action.spec.id for action in next_batch(session.turn)}:
+            raise Invalid(f"Action {command.action_id} is not one that could run now.")
+        action_id = command.action_id or ""
+        asks = any(a.spec.waits_for == "person" for a in next_batch(session.turn) if a.spec.id == action_id)
+        if step_of(session, action_id) and not asks:
+            raise Invalid(f"Step {action_id} does not ask the user.")
+    own = tuple(Option(key=str(number), label=label) for number, label in enumerate(command.options, 1))
+    return facts.QuestionAsked(
+        **event_meta(session, meta, facts.QuestionAsked, needs=3 if command.further else 1),
+        question_id=action_id,
+        kind=command.about,
+        text=command.text,
+        options=OPTIONS_OF.get(command.about, own),
+        form=command.form,
+        several=command.several,
+        further=command.further,
     )

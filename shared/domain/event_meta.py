@@ -1,4 +1,4 @@
-"""Builds the envelope of an event that a command decides."""
+"""Builds the envelope of an event that a command decides, and checks whose work it is."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,7 +7,8 @@ from typing import TypedDict
 from parley.events.envelope import Event
 from parley.events.values import ModelCall, Step
 from shared.domain.commands import CommandMeta
-from shared.domain.session import Session, is_untitled
+from shared.domain.errors import OutOfTurn
+from shared.domain.session import Phase, Session, is_untitled
 
 
 class EventMeta(TypedDict):
@@ -55,3 +56,11 @@ def event_meta(
 def format_of_steps(steps: Sequence[Step]) -> int:
     """The log format that readers of these steps must know: ignoring a fingerprint gives a wrong hash."""
     return 2 if any(step.fingerprint for step in steps) else 1
+
+
+def require_own_work(session: Session, meta: CommandMeta, *phases: Phase) -> None:
+    """Raises OutOfTurn unless the worker's work is at hand: that of one of these phases, or any if none is named."""
+    if meta.work not in session.works or (phases and meta.work != session.work):
+        raise OutOfTurn("The work is no longer yours: it was stopped, done, or given to another worker.")
+    if phases and session.phase not in phases:
+        raise OutOfTurn(f"This is not allowed while the session is {session.phase}.")

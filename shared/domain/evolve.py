@@ -22,12 +22,18 @@ from shared.domain.session import (
     enter_idle_phase,
     enter_phase,
     with_answer,
+    with_counts,
     with_heard,
     withdraws_message,
 )
 from shared.domain.state import Failure
 from shared.domain.transcript import with_transcript
 from shared.domain.usage import add_calls, add_work
+
+WORDS = (  # of the person: the turns that may be taken without another word are counted anew
+    *(facts.MessageReceived, facts.QuestionAnswered, facts.ApprovalDenied, facts.OfferKept),
+    *(facts.TurnRequested, facts.SessionRetried),
+)
 
 
 def evolve(session: Session, event: SessionEvent) -> Session:
@@ -49,6 +55,8 @@ def evolve(session: Session, event: SessionEvent) -> Session:
         if event.actor.startswith(USER_PREFIX)
         else after.recent_commands
     )
+    if isinstance(event, WORDS):
+        after = with_counts(after, turns_before_words=after.counts.turns)
     since = session.since_version if _review_state(after) == _review_state(session) else event.version
     needs, rules = max(session.needs, event.needs), max(session.rules, event.rules or 1)
     changed_at = session.plan_changed_at if _plan_state(after) == _plan_state(session) else event.at
@@ -249,7 +257,7 @@ def _session_stopped(session: Session, version: int) -> Session:
         heard = replace(with_heard(session, version), reply=None)
         at = session.asked_beside
         return questions.return_beside(heard, at, version) if at else waiting_steps.resume_plan(heard, version)
-    asked_by_a_phase = session.question is not None and session.question.about in ("request", "budget", "continue")
+    asked_by_a_phase = session.question is not None and session.question.about not in ("action", "uncertain")
     halted = session.resume_phase if asked_by_a_phase else session.phase
     takes_in = session.reply is not None or session.phase in ("planning", "coding")
     stopped = replace(messages.take_in(session) if takes_in else session, reply=None, offer=None)

@@ -7,7 +7,7 @@ from shared.domain.batches import advance, mark_actions, new_attempt
 from shared.domain.dialogue import OpenQuestion
 from shared.domain.fast_replace import replace
 from shared.domain.messages import answer_unread, begins_round, next_round, resume_asker, with_message
-from shared.domain.session import SERVICE_OF, AskedBeside, Session, enter_idle_phase
+from shared.domain.session import SERVICE_OF, AskedBeside, Session, enter_idle_phase, enter_phase
 from shared.domain.state import ActionStatus
 from shared.domain.turns import resume_phase
 from shared.domain.waiting_steps import resume_plan
@@ -31,7 +31,7 @@ def question_asked(session: Session, event: facts.QuestionAsked) -> Session:
     )
     if event.kind == "action":
         session = mark_actions(session, [event.question_id], "asked")
-    stage = session.phase if event.kind in ("request", "budget") else None
+    stage = session.phase if event.kind in ("request", "budget", "turns") else None
     beside = None
     if session.reply and session.reply.service == event.actor:
         if session.phase not in SERVICE_OF:
@@ -56,13 +56,19 @@ def question_answered(session: Session, event: facts.QuestionAnswered) -> Sessio
             return advance(mark_actions(session, [event.question_id], status, result=event.text), event.version)
         case "uncertain":
             return advance(_resolve_uncertain(session, event), event.version)
-        case "request":
-            said = with_message(session, event.version, "\n".join((event.text, *event.more)))
-            following = question.after(1 + len(event.more))
-            return replace(said, question=following) if following else resume_asker(said, event.version)
+        case "request" | "turns":
+            return _asker_answered(session, question, event)
         case "budget":
             return resume_phase(session, session.resume_phase or "planning", event.version)
     assert_never(question.about)
+
+
+def _asker_answered(session: Session, question: OpenQuestion, event: facts.QuestionAnswered) -> Session:
+    if event.key == "answer":  # with what there is, instead of going on
+        return enter_phase(session, "answering", event.version)
+    said = with_message(session, event.version, "\n".join((event.text, *event.more)))
+    following = question.after(1 + len(event.more))
+    return replace(said, question=following) if following else resume_asker(said, event.version)
 
 
 def budget_answered(session: Session, version: int) -> Session:

@@ -65,12 +65,13 @@ class NextDraft:
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts of versions and turns. `turns_before` are the turns of earlier requests, which `max_turns` ignores."""
+    """Counts of versions and turns. `turns_before`: in earlier requests; `turns_before_words`: before the last words."""
 
     plans: int = 0
     codes: int = 0
     turns: int = 0
     turns_before: int = 0
+    turns_before_words: int = 0
 
 
 @dataclass(frozen=True)

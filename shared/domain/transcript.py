@@ -52,7 +52,7 @@ def _entries(before: Session, event: SessionEvent) -> Iterator[Said]:  # noqa: C
     match event:
         case facts.MessageReceived():
             yield "person", "request" if event.intent == "request" else "message", event.text
-        case facts.QuestionAsked(kind="action"):
+        case facts.QuestionAsked(kind="action" | "turns"):
             yield "tool", "question", event.text
         case facts.QuestionAsked(kind="request"):
             more = [_question(asked) for asked in event.further]

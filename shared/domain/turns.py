@@ -41,7 +41,8 @@ def turn_planned(session: Session, event: facts.TurnPlanned) -> Session:
     """Starts the planned turn. If messages came while it was planned, it is planned again instead."""
     base = with_next_draft(with_counts(leave_turn(session), turns=event.turn), another=False)
     if unread_while_planning(session, event):
-        return with_counts(base, turns_before=session.counts.turns_before + 1)
+        counts = session.counts
+        return with_counts(base, turns_before=counts.turns_before + 1, turns_before_words=counts.turns_before_words + 1)
     problems = () if session.phase == "planning" else session.next_draft.problems
     base = replace(with_next_draft(base, problems=problems), memory=memory.turn_planned(base.memory, event))
     if not event.actions:

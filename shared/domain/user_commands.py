@@ -147,7 +147,7 @@ def _intent(session: Session, command: c.Say) -> facts.Intent:
     Feedback has a plan or code in review drafted anew; about anything else it is a message like any other.
     """
     if session.question:
-        intents: dict[str, facts.Intent] = {"continue": "request", "request": "feedback"}
+        intents: dict[str, facts.Intent] = {"continue": "request", "request": "feedback", "turns": "feedback"}
         return intents.get(session.question.about, "remark")
     if session.phase in SERVICE_OF:
         return "guidance"

@@ -1,6 +1,6 @@
 """The sentences that people see for the log's codes. No code compares them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from parley.events.values import EndReason, Option
 from shared.domain.commands import Ask
@@ -30,6 +30,18 @@ BUDGET_OPTIONS = (
     Option(key="raise", label="Raise the budget by half"),
     Option(key="give_up", label="Stop here"),
 )
+
+TURN_OPTIONS = (
+    Option(key="go_on", label="Go on"),
+    Option(key="answer", label="Answer with what there is"),
+)
+
+
+def turns_taken(taken: int, left: Sequence[str]) -> str:
+    """The question after as many turns as may be taken without a word of the person. `left`: the sub-goals left."""
+    turns = f"{taken} turns" if taken != 1 else "one turn"
+    still = f" Still open: {'; '.join(left)}." if left else ""
+    return f"That was {turns} since you last said something.{still} Shall I go on?"
 
 
 def gave_up(looks: int, *, last_error: str) -> str:

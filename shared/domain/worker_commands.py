@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from parley.events import SessionEvent, facts
-from parley.events.values import ActionAttempt, ActionSpec, Option, ToolRule, content_hash
+from parley.events.values import ActionAttempt, ActionSpec, ToolRule, content_hash
 from shared.domain import commands as c
 from shared.domain import flow_paths, outcome_commands, plan_commands, polling, waiting_steps, wording
+from shared.domain.answers import ask
 from shared.domain.batches import actions_to_start, next_batch, running_actions
 from shared.domain.commands import CommandMeta
 from shared.domain.errors import Invalid, OutOfTurn, require
-from shared.domain.event_meta import event_meta
+from shared.domain.event_meta import event_meta, require_own_work
 from shared.domain.expiry import expire
 from shared.domain.for_each import MAX_OPEN_ACTIONS, check_expanded
-from shared.domain.messages import drafts_at_once
 from shared.domain.offers import accept_offer, offered
-from shared.domain.plan_steps import GATHER, is_unresolved, step_of
+from shared.domain.plan_steps import GATHER, is_unresolved
 from shared.domain.policy import describe_rulings, stricter_ruling, with_ruling
 from shared.domain.session import Phase, Session
 from shared.domain.state import Action, Turn
@@ -51,7 +51,6 @@ WorkerCommand = (
 _RULING: dict[str, object] = {"decision": "proceed", "decision_reason": "", "approval_reason": None}
 _RESOLVES = _RULING | {"arguments": {}}
 type Rules = Sequence[tuple[Action, ToolRule | None]]
-ASKING_PHASES: dict[str, tuple[Phase, ...]] = {"request": ("planning", "coding"), "action": ("executing",)}
 
 
 def decide_worker_command(session: Session, command: WorkerCommand, meta: CommandMeta) -> SessionEvent:  # noqa: C901, PLR0911, PLR0912
@@ -91,7 +90,7 @@ def decide_worker_command(session: Session, command: WorkerCommand, meta: Comman
             text = wording.NOT_ANSWERED.format(reason=reason)
             return facts.RemarkAnswered(**event_meta(session, meta, facts.RemarkAnswered), text=text)
         case c.Fail():
-            _require_own_work(session, meta)
+            require_own_work(session, meta)
             return facts.SessionFailed(
                 **event_meta(session, meta, facts.SessionFailed),
                 phase=session.phase,
@@ -100,41 +99,41 @@ def decide_worker_command(session: Session, command: WorkerCommand, meta: Comman
                 model_reply=command.raw[:20_000],
             )
         case c.AnswerRemark():
-            _require_own_work(session, meta)
+            require_own_work(session, meta)
             require(
                 meta.work == session.reply or session.phase in ("planning", "coding"), "No message waits for words."
             )
             return facts.RemarkAnswered(**event_meta(session, meta, facts.RemarkAnswered), text=command.text)
         case c.AcceptOffer():
-            _require_own_work(session, meta)
+            require_own_work(session, meta)
             return accept_offer(session, meta)
         case c.DraftPlan():
             _require_draft(session, meta, "planning")
             return offered(session, plan_commands.draft(session, command, meta), meta)
         case c.BeginPlan():
-            _require_own_work(session, meta, "planning")
+            require_own_work(session, meta, "planning")
             return plan_commands.start_by_setting(session, meta)
         case c.DraftCode():
             return offered(session, _draft_code(session, command, meta), meta)
         case c.VerifyCode():
             return _verify_code(session, command, meta)
         case c.Ask():
-            return _ask(session, command, meta)
+            return ask(session, command, meta)
         case c.PlanTurn():
             _require_draft(session, meta, "planning")
             return offered(session, plan_turn(session, command, meta), meta)
         case c.ChangeTurn():
             return _change_turn(session, command, meta)
         case c.Wait():
-            _require_own_work(session, meta, "executing")
+            require_own_work(session, meta, "executing")
             return _wait(session, command, meta)
         case c.Start():
             return _start(session, command, meta)
         case c.VerifyTurn():
-            _require_own_work(session, meta, "verifying")
+            require_own_work(session, meta, "verifying")
             return verify_turn(session, command, meta)
         case c.GiveAnswer():
-            _require_own_work(session, meta, "answering")
+            require_own_work(session, meta, "answering")
             return facts.AnswerGiven(
                 **event_meta(session, meta, facts.AnswerGiven),
                 text=command.text,
@@ -144,23 +143,15 @@ def decide_worker_command(session: Session, command: WorkerCommand, meta: Comman
     assert_never(command)
 
 
-def _require_own_work(session: Session, meta: CommandMeta, *phases: Phase) -> None:
-    """Raises OutOfTurn unless the worker's work is at hand: that of one of these phases, or any if none is named."""
-    if meta.work not in session.works or (phases and meta.work != session.work):
-        raise OutOfTurn("The work is no longer yours: it was stopped, done, or given to another worker.")
-    if phases and session.phase not in phases:
-        raise OutOfTurn(f"This is not allowed while the session is {session.phase}.")
-
-
 def _require_draft(session: Session, meta: CommandMeta, phase: Phase) -> None:
     """Raises OutOfTurn unless the worker drafts in this phase, or in reply to a message."""
     if session.reply is None or meta.work != session.reply:
-        _require_own_work(session, meta, phase)
+        require_own_work(session, meta, phase)
 
 
 def _change_turn(session: Session, command: c.ChangeTurn, meta: CommandMeta) -> SessionEvent:
     """Changes the open actions between two actions: another next node, or arguments that are known now."""
-    _require_own_work(session, meta, "executing")
+    require_own_work(session, meta, "executing")
     require(not running_actions(session), "An action is running: change what comes next when it has ended.")
     turn = session.turn
     if turn and turn.rules.by_step:
@@ -220,7 +211,7 @@ def _draft_code(session: Session, command: c.DraftCode, meta: CommandMeta) -> fa
 
 
 def _verify_code(session: Session, command: c.VerifyCode, meta: CommandMeta) -> SessionEvent:
-    _require_own_work(session, meta, "verifying")
+    require_own_work(session, meta, "verifying")
     if session.code is None or session.turn is not None:
         raise OutOfTurn("There is no code to verify now.")
     return facts.CodeVerified(
@@ -228,38 +219,6 @@ def _verify_code(session: Session, command: c.VerifyCode, meta: CommandMeta) -> 
         code_version=session.code.version,
         checks=command.checks,
         tests=command.tests,
-    )
-
-
-def _ask(session: Session, command: c.Ask, meta: CommandMeta) -> SessionEvent:
-    """A question about the request or the budget, or a step that asks the user: asked before its batch starts."""
-    if session.reply is not None and meta.work == session.reply:
-        if command.about != "budget" and not drafts_at_once(session):  # something else waits or runs: nothing is asked
-            return facts.RemarkAnswered(
-                **event_meta(session, meta, facts.RemarkAnswered), text=wording.in_words(command)
-            )
-    else:
-        _require_own_work(session, meta, *ASKING_PHASES.get(command.about, ()))
-    require(command.about in ("budget", *ASKING_PHASES), f"A service does not ask about “{command.about}”.")
-    require(not running_actions(session), "Actions are running: ask when they have ended.")
-    action_id = f"{command.about}-{session.version + 1}"
-    if command.about == "action":
-        if command.action_id not in {action.spec.id for action in next_batch(session.turn)}:
-            raise Invalid(f"Action {command.action_id} is not one that could run now.")
-        action_id = command.action_id or ""
-        asks = any(a.spec.waits_for == "person" for a in next_batch(session.turn) if a.spec.id == action_id)
-        if step_of(session, action_id) and not asks:
-            raise Invalid(f"Step {action_id} does not ask the user.")
-    own = tuple(Option(key=str(number), label=label) for number, label in enumerate(command.options, 1))
-    return facts.QuestionAsked(
-        **event_meta(session, meta, facts.QuestionAsked, needs=3 if command.further else 1),
-        question_id=action_id,
-        kind=command.about,
-        text=command.text,
-        options=wording.BUDGET_OPTIONS if command.about == "budget" else own,
-        form=command.form,
-        several=command.several,
-        further=command.further,
     )
 
 
@@ -284,7 +243,7 @@ def _restricted(session: Session, rules: Rules, meta: CommandMeta) -> SessionEve
 
 def _start(session: Session, command: c.Start, meta: CommandMeta) -> SessionEvent:
     """Starts the batch, unless its tools' effects or current policies lead to a stricter ruling."""
-    _require_own_work(session, meta, "executing")
+    require_own_work(session, meta, "executing")
     batch = actions_to_start(session)
     quiet = (action for action in running_actions(session) if action.status == "running")
     rules = [(action, command.tools.get(action.spec.tool)) for action in (*quiet, *batch)]

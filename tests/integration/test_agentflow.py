@@ -223,12 +223,19 @@ async def test_misnamed_arguments_are_repaired_and_every_repair_is_recorded(
         assert (planned.decision, len(planned.repairs)) == ("mutate", 2)
 
 
-async def test_turns_are_limited_and_the_answer_says_so(settings: Settings, bus: Bus, session_id: str) -> None:
+async def test_after_so_many_turns_the_person_is_asked_and_the_work_goes_on_or_is_answered(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
     replies = (turn(WHO), turn(LOOK), answer("I did not get to it."))
-    async with open_session(settings, bus, session_id, *replies, max_turns=2) as (ann, model):
-        session = await ann.phase("resting", "failed")
-        assert session.answer.text == "I did not get to it."
-        assert "All 2 turns are used up" in model.prompts[-1].text
+    async with open_session(settings, bus, session_id, *replies, max_turns=1) as (ann, model):
+        session = await ann.phase("awaiting_input")
+        assert session.question is not None
+        assert (session.question.about, session.resume_phase) == ("turns", "planning")
+        await ann.does(c.Answer(text="only look, please"))
+        await ann.sees(lambda now: now.phase == "awaiting_input" and now.counts.turns == 2)
+        assert "only look, please" in model.prompts[-1].text
+        await ann.does(c.Answer(text="Answer with what there is"))
+        assert (await ann.phase("resting", "failed")).answer.text == "I did not get to it."
 
 
 async def test_an_escalated_session_waits_until_a_person_takes_over_and_hands_back(

@@ -175,17 +175,20 @@ async def test_an_exhausted_budget_is_reported_after_the_write_which_is_not_repe
         assert controlled.made == ["send"]
 
 
-async def test_the_turn_limit_ends_a_session_whose_verifier_always_continues(
+async def test_the_turn_limit_halts_a_session_whose_verifier_always_continues(
     settings: Settings, bus: Bus, session_id: str, controlled: ControlledTools
 ) -> None:
     verdict = TurnVerdict(status="partial", next_action="continue", reasoning="more")
     turns = [turn(Planned(tool="look", arguments={"to": str(number)})) for number in range(3)]
     replies = [reply for draft in turns for reply in (draft, verdict)]
     limits = {"quality": "thorough", "max_turns": 3}
-    async with open_session(settings, bus, session_id, *replies, answer("I gave up."), **limits) as (ann, model):
-        assert (await ann.sees(lambda now: now.answer.text != "")).answer.text == "I gave up."
-        assert "All 3 turns are used up; the last one was done in part." in model.prompts[-1].text
+    async with open_session(settings, bus, session_id, *replies, answer("I gave up."), **limits) as (ann, _):
+        question = (await ann.phase("awaiting_input")).question
+        assert question is not None
+        assert question.text.startswith("That was 3 turns since you last said something.")
         assert controlled.made == ["look"] * 3
+        await ann.does(c.Stop())
+        assert (await ann.phase("resting")).resume_phase == "planning"
 
 
 async def test_a_pause_delays_the_next_call_which_gets_the_feedback_of_the_pause(

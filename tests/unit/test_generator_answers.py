@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from parley.events.values import Knowledge, SessionSettings, Status
+from parley.events.values import Knowledge, SessionSettings
 from services.generator.agentflow_prompt import (
     AnswerDraft,
     AnswerReply,
     TaskDraft,
     TaskReply,
     build_answer_prompt,
-    end_reason,
     render_partial_answer,
     render_partial_task,
 )
@@ -27,7 +26,7 @@ from shared.story import finish_action
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.support.prompt_sections import sections_of
-from tests.unit.domain.spec import LEAVE, StoryLine, act, allow, done, given, request, say, turn, verdict
+from tests.unit.domain.spec import LEAVE, act, allow, done, given, request, say, turn, verdict
 
 REQUEST = (request("agentflow", approval="never", max_turns=2),)
 ONE_READ = (*REQUEST, turn(act("1.1")), c.Start(), done("1.1"))
@@ -140,48 +139,6 @@ def test_a_write_interrupted_by_a_stop_is_told_by_its_late_outcome() -> None:
     retried.leaves("verifying", "verifier")
     session = given(verdict("complete"), begin=retried.session).session
     assert sections_of(prompt_text(session))["run"] == '1.1 orders {"id": "1.1"}\ncancelled'
-
-
-@pytest.mark.parametrize(
-    ("story", "why"),
-    [
-        ((verdict("complete"),), ""),
-        ((verdict("continue"), turn(act("2.1")), c.Start(), done("2.1"), verdict("complete")), ""),
-        ((verdict("continue"), turn(nothing=True)), ""),
-        (
-            (verdict("continue"), turn(act("2.1")), c.Start(), done("2.1"), verdict("continue", "partial")),
-            "All 2 turns are used up; the last one was done in part.",
-        ),
-        (
-            (
-                verdict("retry", "failure"),
-                turn(act("2.1")),
-                c.Start(),
-                done("2.1", ok=False),
-                verdict("retry", "failure"),
-            ),
-            "All 2 turns are used up; the last one failed.",
-        ),
-    ],
-    ids=["complete", "complete with the last turn", "nothing left", "used up", "used up with a failure"],
-)
-def test_the_prompt_has_the_reason_if_the_work_ended_incomplete(story: tuple[StoryLine, ...], why: str) -> None:
-    session = given(*ONE_READ, *story).session
-    told = sections_of(prompt_text(session)).get("ended", "")
-    assert (session.phase, end_reason(session), told) == ("answering", why, why)
-
-
-@pytest.mark.parametrize(
-    ("status", "why"),
-    [
-        ("success", "The only turn is used up, and something may be left to do."),
-        ("partial", "The only turn is used up; it was done in part."),
-        ("failure", "The only turn is used up; it failed."),
-    ],
-)
-def test_the_end_reason_of_a_request_with_only_one_turn(status: Status, why: str) -> None:
-    only_turn = (request("agentflow", approval="never", max_turns=1), turn(act("1.1")), c.Start(), done("1.1"))
-    assert end_reason(given(*only_turn, verdict("continue", status)).session) == why
 
 
 def test_the_answer_s_prompt_has_the_planner_s_reason_why_nothing_was_left_to_do() -> None:

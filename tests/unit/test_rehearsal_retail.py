@@ -328,9 +328,3 @@ def test_an_answer_gives_the_reason_of_a_refusal() -> None:
     reply = answer(f"Cancel #W2999776, I don't need it. {HUGO}", *hugos_reads("#W2999776"))
     assert "is delivered, and only pending orders can be cancelled" in reply["text"]
     assert reply["confidence"] < 0.9
-
-
-def test_an_answer_says_that_the_turns_ran_out() -> None:
-    reply = answer(CANCEL, *hugos_reads(), ended="All 5 turns are used up.")
-    assert "All 5 turns are used up." in reply["text"]
-    assert reply["confidence"] < 0.6

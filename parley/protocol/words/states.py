@@ -114,8 +114,8 @@ WORK: Mapping[str, str] = {
     "sub_goals_done": "{done} of {count} goals done",
     "now": "now: {goal}",
     "output_given": "output given",
-    "turn": "{number} of {most} turns used",
-    "turn_limit": "up to {most} turns",
+    "turn": "turn {number}",
+    "turn_limit": "I ask you after {most} turns",
 }
 
 # By the status of a plan or of code.

@@ -63,8 +63,10 @@ def service(before: tuple[StoryLine, ...]) -> str:
 
 
 def same(session: Session, before: Session) -> bool:
-    """Whether both sessions are equal, apart from version, command ids, decisions, the transcript and the reply."""
-    told = {name: getattr(session, name) for name in ("version", "recent_commands", "decisions", "transcript")}
+    """Whether both are equal, apart from version, command ids, decisions, the transcript, the reply and the counts."""
+    told = {
+        name: getattr(session, name) for name in ("version", "recent_commands", "decisions", "transcript", "counts")
+    }
     return session == replace(with_words(before, reply=session.words.reply), **told)
 
 

@@ -236,21 +236,6 @@ def test_a_paused_agentflow_starts_no_action_until_it_is_resumed() -> None:
     yes.given.when(c.Resume()).then("session.resumed").leaves("executing", "executor", paused=False)
 
 
-def test_a_single_turn_is_answered_whatever_the_verdict() -> None:
-    single_turn = (request("agentflow", max_turns=1), turn(act("1.1")), c.Start(), done())
-    for next_action in ("continue", "retry", "complete"):
-        given(*single_turn).when(verdict(next_action)).then("turn.verified").leaves("answering", "generator")
-    given(*single_turn).when(verdict("escalate")).then("turn.verified").leaves("escalated", "user")
-
-
-def test_continue_verdicts_end_at_the_turn_limit() -> None:
-    story: list[StoryLine] = [request("agentflow", max_turns=5)]
-    for number in range(1, 6):
-        assert given(*story).session.phase == "planning"
-        story += [turn(act(f"{number}.1")), c.Start(), done(f"{number}.1"), verdict("continue", "partial")]
-    given(*story).when(answer()).then("answer.given").leaves("resting", "nobody", turns=5)
-
-
 @pytest.mark.parametrize("phase", ["planning", "verifying", "answering"])
 def test_work_resumes_in_the_same_phase_after_the_budget_is_raised(phase: str) -> None:
     ends = {"planning": 1, "verifying": 4, "answering": 5}

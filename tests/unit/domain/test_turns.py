@@ -347,21 +347,6 @@ def test_the_session_rests_after_the_answer() -> None:
     assert (after.session.answer.confidence, after.session.answer.evidence) == (0, ())
 
 
-def test_the_turns_of_a_request_are_limited_and_end_with_an_answer() -> None:
-    first = (request("agentflow", max_turns=2), turn(), c.Start(), done(), verdict("continue"))
-    last = (turn(act("2.1")), c.Start(), done("2.1"))
-    given(*first, *last).when(verdict("retry")).then("turn.verified").leaves("answering", "generator")
-    given(*first, *last).when(verdict("escalate")).then("turn.verified").leaves("escalated", "user")
-
-
-def test_the_turn_limit_counts_per_request() -> None:
-    ended = (request("agentflow", max_turns=1), turn(), c.Start(), done(), verdict(), answer())
-    second = (new_request("next"), turn(act("2.1")), c.Start(), done("2.1"))
-    given(*ended, *second).when(verdict("continue")).then("turn.verified").leaves("answering", "generator")
-    ended_below_limit = (request("agentflow", max_turns=2), turn(), c.Start(), done(), verdict(), answer())
-    given(*ended_below_limit, *second).when(verdict("continue")).then("turn.verified").leaves("planning", "planner")
-
-
 def test_a_user_takes_over_an_escalated_session_or_hands_it_back() -> None:
     escalated = given(*STARTED, done(), verdict("escalate"))
     take = c.TakeOver(sub_goal="by hand", actions=(act("2.1", effect="write"),))

@@ -54,7 +54,6 @@ def declared() -> set[EdgeKey]:
 
 
 LOOK = act("1.1", tool="look")
-LAST_TURN = (request("agentflow", max_turns=1), turn(), c.Start(), done(), verdict("continue"))
 WALKED = (request("flow"), turn(LOOK, path=PATH), c.Start(), done())
 LOOK_STEPS = (Step(text="Look", tool="look", id="s1"),)
 CARRIED_OUT = (
@@ -66,10 +65,8 @@ CARRIED_OUT = (
 )
 # Stories for edges that the search misses: it treats sessions that differ only in texts or in the turns left as equal.
 RARE: tuple[tuple[StoryLine, ...], ...] = (
-    LAST_TURN,
     (request("agentflow"), say("hurry"), turn(act("1.1"))),
     (request("agentflow"), turn(nothing=True)),
-    (request("flow", max_turns=1), turn(LOOK, path=PATH), c.Start(), done(), verdict("retry")),
     (request("flow"), say("hurry"), turn(LOOK, path=PATH)),
     (*WALKED, verdict(), answer()),
     (request("flow", confirm="path"), path_drafted, path_edited),

@@ -73,7 +73,7 @@ function TurnProgress({ snapshot }: { snapshot: Snapshot }) {
           ))}
         </span>
         <span>
-          {turns === 0 ? fill(WORK.turn_limit, { most: max_turns }) : fill(WORK.turn, { number: turns, most: max_turns })}
+          {turns === 0 ? fill(WORK.turn_limit, { most: max_turns }) : fill(WORK.turn, { number: snapshot.turn?.number ?? turns })}
           {sub_goals.length > 0 && ` · ${fill(WORK.sub_goals_done, { done, count: sub_goals.length })}`}
         </span>
         {next && <span className="progress-now">{fill(WORK.now, { goal: next.goal })}</span>}
