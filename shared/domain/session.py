@@ -65,7 +65,7 @@ class NextDraft:
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts of versions and turns. `turns_before`: in earlier requests; `turns_before_words`: before the last words."""
+    """Counts of versions and turns. `turns_before`: of earlier requests, `turns_before_words`: before their words."""
 
     plans: int = 0
     codes: int = 0

@@ -23,6 +23,7 @@ from shared.domain.fast_replace import replace
 from shared.domain.flow_paths import split_tool_name
 from shared.domain.memory import text_of
 from shared.domain.session import Session
+from shared.domain.sub_goals import actions_by_sub_goal
 from shared.domain.workflows.flow import plans_path
 
 MAX_BYTES = 96 * 1024  # of all entries; a change of it changes what a replay of a log yields
@@ -73,8 +74,8 @@ def _entries(before: Session, event: SessionEvent) -> Iterator[Said]:  # noqa: C
             yield by, "draft", _draft(event, event.say)
         case facts.TurnVerified():
             went_as_planned = event.rule and (event.status, event.next_action) == ("success", "continue")
-            if not went_as_planned:
-                yield "verifier", "verdict", f"{event.status}; {event.next_action}. {event.reasoning}"
+            said = "" if went_as_planned else f"{event.status}; {event.next_action}. {event.reasoning}"
+            yield "verifier", "verdict", f"{said}{_changes_made(before, event)}".strip()
         case facts.CodeVerified():
             lines = (f"{check.name}: {'ok' if check.ok else check.detail or 'failed'}" for check in event.checks)
             yield "tool", "verdict", "\n".join(lines)
@@ -89,6 +90,23 @@ def _entries(before: Session, event: SessionEvent) -> Iterator[Said]:  # noqa: C
             yield "person", "decision", _decision(before, event)
     if isinstance(event, facts.ApprovalDenied):  # its words are instructions, as those of any message
         yield "person", "message", event.reason
+
+
+def _changes_made(before: Session, event: facts.TurnVerified) -> str:
+    """Which sub-goals are done, of those for which something was changed: they are not planned again."""
+    turn = before.turn
+    if turn is None or turn.rules.by_step:
+        return ""
+    status = {verdict.sub_goal: verdict.status for verdict in event.sub_goals}
+    changed = {
+        action.spec.id for action in turn.actions if action.status == "finished" and action.spec.effect != "read"
+    }
+    done = [
+        goal
+        for goal, ids in actions_by_sub_goal(turn).items()
+        if changed.intersection(ids) and status.get(goal, event.status) == "success"
+    ]
+    return f" Done: {'; '.join(done)}." if done else ""
 
 
 def _is_outdated(before: Session) -> bool:
