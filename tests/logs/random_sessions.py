@@ -54,6 +54,7 @@ def _arguments(choice: random.Random, names: Iterable[str]) -> dict[str, Any]:
         "steps": lambda: choice.randint(1, 6),
         "bound": lambda: choice.random() < 0.5,
         "late": lambda: choice.random() < 0.5,
+        "takes": lambda: choice.random() < 0.5,
         "move": lambda: choice.choice(MOVES),
         "shape": lambda: _shape(choice),
     }
