@@ -131,7 +131,8 @@ async def open_executor(context: ServiceContext) -> AsyncIterator[Endpoints]:
         guide = PathGuide(nodes, context.store)
         registry = Registry(nodes, *sources)
         requests = ToolRequests(registry, context.store, loaded.packs.values())
-        guides: dict[str, Guide] = {"flow": guide, "execution_plan": StepGuide(registry, context.bus, executors)}
+        steps = StepGuide(registry, context.bus, executors)
+        guides: dict[str, Guide] = {"flow": guide, "execution_plan": steps, "agentflow": steps}
         yield Endpoints(Executor(registry, context.bus, guides), requests, LookRequests(registry, context.store), guide)
 
 

@@ -1,4 +1,4 @@
-"""The guide of execution plans: before a batch starts, it replaces references by the outputs of earlier steps.
+"""The guide of execution plans and turns: before a batch starts, it replaces references by outputs of earlier calls.
 
 It denies a step that breaks a pack's rules, whose references have no value, or whose tool has changed since the plan
 was made.
@@ -12,9 +12,10 @@ from typing import Protocol
 from pydantic import AwareDatetime, JsonValue, TypeAdapter, ValidationError
 
 from parley.events.values import ActionSpec, Waiting
-from parley.protocol.tools import ToolSpec, past_calls
+from parley.protocol.tools import ToolSpec
 from services.executor.poll_requests import CannotPoll, poll_rule, polled_tool, polling_of
 from services.executor.result_limits import parse_json_text
+from services.executor.sources.packs import past_of
 from services.executor.step_executors import StepExecutors
 from services.executor.tool_calls import call_with_timeout
 from services.executor.tools import RegisteredTool, Registry, ToolInvocation, ToolResult
@@ -22,7 +23,6 @@ from shared.domain import commands as c
 from shared.domain.batches import next_batch
 from shared.domain.errors import Invalid
 from shared.domain.for_each import MAX_ITEMS, expand_items, items_of
-from shared.domain.memory import action_history
 from shared.domain.plan_steps import GATHER, is_unresolved, step_of
 from shared.domain.policy import asked_tool, outdated_reason
 from shared.domain.references import ITEM, Outputs, Unresolved, referenced_steps, resolve
@@ -148,12 +148,14 @@ class StepGuide:
         """Raises Unresolved."""
         step = step_of(session, spec.id)
         list_ = step.for_each if step else None
-        outputs = await self._outputs(session.turn, {*referenced_steps(list_), *referenced_steps(spec.arguments)})
+        named = referenced_steps([list_, spec.arguments])
+        outputs = await self._outputs(session.turn, named)
         if list_ is None:
             arguments = self._arguments(spec, outputs)
-            if arguments == spec.arguments:  # otherwise it would count as unresolved forever
+            new = spec.model_copy(update={"arguments": arguments})
+            if is_unresolved(session, new):  # it would be forever
                 raise Unresolved("What its references stand for is the references themselves.")
-            return (spec.model_copy(update={"arguments": arguments}),)
+            return (new,)
         items = resolve(list_, outputs)
         if not isinstance(items, list):
             raise Unresolved(f"{list_} is no list: a step can be done for each item of a list only.")
@@ -181,10 +183,9 @@ class StepGuide:
         So nobody is asked about a call that cannot be made.
         """
         tool = self._registry.find(spec.tool)
-        if tool is None or is_unresolved(session, spec):
-            return spec
-        past = past_calls(action_history(session.memory, session.turn))
-        forbidden = tool.objections(spec.arguments, past)
+        if tool is None or is_unresolved(session, spec) or not (spec.depends_on or step_of(session, spec.id)):
+            return spec  # the planner has had it checked already, if nothing was to come before it
+        forbidden = tool.objections(spec.arguments, past_of(session))
         return _denied(spec, " ".join(forbidden)) if forbidden else spec
 
     async def _outputs(self, turn: Turn | None, steps: Collection[str]) -> dict[str, JsonValue]:

@@ -83,12 +83,15 @@ async def plan_turn(
 
 
 async def checked_by_packs(session: Session, proposal: TurnProposal, page: ToolPage, tools: ToolLookup) -> TurnProposal:
-    """The proposal, with the objections of the packs whose tools it calls. Earlier calls of the session count."""
+    """The proposal, with the objections of the packs whose tools it calls. Earlier calls of the session count.
+
+    A call that depends on others of the turn is checked with their results, right before it starts.
+    """
     checked = {spec.name for spec in page.tools if spec.checked}
     calls = tuple(
         PastCall(tool=action.tool, arguments=action.arguments, status="planned")
         for action in proposal.actions
-        if action.tool in checked
+        if action.tool in checked and not action.depends_on
     )
     if proposal.problems or not calls:
         return proposal

@@ -57,9 +57,10 @@ why your last proposal was not accepted.
 1. turn: say ({SAY}). reasoning: why these calls, in a sentence. sub_goals: the way to the end, this turn's among them.
    sub_goal: what this turn is for. required_skills: short words. actions: call is the tool with its arguments, text
    says in plain words what the call is for, depends_on lists the numbers (from 1) of calls in the same turn that must
-   have succeeded before. Up to {TURN_SUB_GOALS} sub-goals that do not need each other's results may share a turn: then
-   each call names its own of sub_goals as sub_goal, which is "" otherwise. final: whether these calls, if they succeed,
-   fulfil the whole request.
+   have succeeded before. A text argument can be the result of such a call, {{{{calls.1.output}}}}, or a part of it,
+   {{{{calls.1.output.orders[0]}}}}: so identify, read and list in one turn. Up to {TURN_SUB_GOALS} sub-goals that do
+   not need each other's results may share a turn: then each call names its own of sub_goals as sub_goal, which is ""
+   otherwise. final: whether these calls, if they succeed, fulfil the whole request.
 2. nothing_to_do: nothing is left to do or can be done, or the person does not want what waits for them any more. say as
    above; reason says why. The answer to the person follows.
 3. more_tools: none of these tools does what is needed; words: names from <more_tools>, or what you look for.

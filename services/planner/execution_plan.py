@@ -111,7 +111,7 @@ def _step(draft: StepDraft, spec: ToolSpec | None) -> Step:
     return Step(
         text=draft.text.strip()[:2_000] or draft.tool,
         tool=draft.tool,
-        arguments=repair_arguments(arguments, spec) if spec else {},
+        arguments=repair_arguments(arguments, spec).arguments if spec else {},
         id=draft.id if _is_id(draft.id) else None,
         after=tuple(dict.fromkeys(need for need in draft.after if _is_id(need))),
         for_each=(draft.for_each or "").strip()[:500] or None,

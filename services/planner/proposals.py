@@ -1,19 +1,25 @@
 """Validates a proposed turn: its actions, or the reasons why it is rejected. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+
+from pydantic import JsonValue
 
 from parley.events.values import ActionSpec
 from parley.protocol.tools import ToolSpec
 from services.planner.agentflow_prompt import Planned, TurnDraft
-from services.planner.turn_reply import without_nulls
 from shared.domain.memory import ActionRecord, action_history, key_of
+from shared.domain.references import malformed_references, referenced_calls, references
 from shared.domain.session import Session
 from shared.domain.sub_goals import TURN_SUB_GOALS, sub_goals_of
-from shared.repair import repair
+from shared.plan_checks.argument_kinds import reference_problems
+from shared.plan_checks.calls import repair_arguments
 
 REFUSAL_PREFIX = "Error"  # of a tool's error: with the same arguments the tool would refuse again
 STALLED_AFTER = 3  # consecutive failed turns
+
+
+type Arguments = dict[str, JsonValue]
 
 
 class TurnProposal(NamedTuple):
@@ -38,10 +44,9 @@ def validate(session: Session, planned_turn: TurnDraft, tools: Sequence[ToolSpec
         if spec is None:
             problems.append(f"There is no tool “{planned.tool[:80]}” here.")
             continue
-        repaired = repair(
-            without_nulls(planned.arguments if planned.arguments is not None else {}, spec), spec.parameters
-        )
-        problems += [f"{planned.tool}: {problem}" for problem in repaired.problems]
+        repaired = repair_arguments(planned.arguments if planned.arguments is not None else {}, spec)
+        wrong = (*repaired.problems, *_reference_problems(repaired.arguments, spec, number, len(planned_turn.actions)))
+        problems += [f"{planned.tool}: {problem}" for problem in wrong]
         actions.append(
             ActionSpec(
                 id=f"{turn}.{number}",
@@ -49,7 +54,7 @@ def validate(session: Session, planned_turn: TurnDraft, tools: Sequence[ToolSpec
                 arguments=repaired.arguments,
                 description=planned.text[:2000],
                 effect=spec.effect,
-                depends_on=_dependency_ids(planned, turn, number, len(planned_turn.actions)),
+                depends_on=_dependency_ids(planned, repaired.arguments, turn, number, len(planned_turn.actions)),
                 approval_reason=_approval_reason(session, spec),
                 policy=spec.policy,
                 repairs=repaired.repairs,
@@ -78,10 +83,24 @@ def _approval_reason(session: Session, spec: ToolSpec) -> str | None:
     return spec.confirm if is_needed else None
 
 
-def _dependency_ids(planned: Planned, turn: int, number: int, count: int) -> tuple[str, ...]:
-    """The ids of the calls this one depends on, without itself and unknown numbers."""
-    needs = [need for need in dict.fromkeys(planned.depends_on) if 1 <= need <= count and need != number]
-    return tuple(f"{turn}.{need}" for need in needs)
+def _reference_problems(arguments: Arguments, spec: ToolSpec, number: int, count: int) -> Iterator[str]:
+    """Why what the call number `number` of `count` refers to cannot be filled in."""
+    yield from reference_problems(arguments, spec.parameters)
+    known = [f"{{{{calls.{other}.output}}}}" for other in range(1, count + 1) if other != number]
+    for reference in references(arguments):
+        if not reference.step.isdigit() or not 1 <= int(reference.step) <= count or int(reference.step) == number:
+            yield f"{reference.text} is not the result of another call of this turn, such as {', '.join(known)}."
+    yield from (
+        f"{text[:80]} is no reference: write {{{{calls.1.output}}}}, or {{{{calls.1.output.orders[0]}}}} for a part."
+        for text in malformed_references(arguments)
+        if ".output" in text
+    )
+
+
+def _dependency_ids(planned: Planned, arguments: Arguments, turn: int, number: int, count: int) -> tuple[str, ...]:
+    """The ids of the calls this one depends on or refers to, without itself and unknown numbers."""
+    named = dict.fromkeys((*planned.depends_on, *referenced_calls(arguments)))
+    return tuple(f"{turn}.{need}" for need in named if 1 <= need <= count and need != number)
 
 
 def _duplicate_problem(actions: Sequence[ActionSpec]) -> str:

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any
 
-from pydantic import Field, JsonValue, WithJsonSchema, create_model
+from pydantic import Field, WithJsonSchema, create_model
 
-from parley.protocol.tools import ToolPage, ToolSpec
+from parley.protocol.tools import ToolPage
 from parley.reply import with_kinds, without_kinds
 from services.planner.agentflow_prompt import Planned, TurnDraft, TurnReply
-from shared import repair
 from shared.llm.strict_schema import MAX_LEVELS, Size, UnsupportedSchema, size, to_strict
 
 AROUND = 5  # schema levels around the arguments of a call
@@ -28,11 +27,6 @@ def turn_reply(page: ToolPage, *, searchable: bool) -> type[TurnReply]:
         return without_kinds(TurnReply, *withheld, "turn")
     key = json.dumps([[spec.name, spec.parameters] for spec in page.tools])
     return without_kinds(_with_calls(key), *withheld)
-
-
-def without_nulls(arguments: JsonValue, spec: ToolSpec) -> JsonValue:
-    """The arguments without the nulls that only the strict schema asks for."""
-    return repair.without_nulls(arguments, spec.parameters)
 
 
 @lru_cache(maxsize=32)

@@ -23,7 +23,7 @@ from shared.domain.permissions import denial
 from shared.domain.plan_approval import preapproval_problems, starts_by_setting
 from shared.domain.plan_steps import already_done
 from shared.domain.service_event_checks import RELOAD, check_is_own_work, check_is_user
-from shared.domain.session import RULES_OF_REPLIES, ReviewTarget, Session, review_target, undecided_actions
+from shared.domain.session import RULES_OF_REPLIES, ReviewTarget, Session, decidable_actions, review_target
 from shared.domain.state import Action, Plan
 from shared.domain.workflows import workflow_of_plan, workflow_of_turn
 
@@ -218,7 +218,7 @@ def _check_in_review(session: Session, event: Decision, target: ReviewTarget) ->
 
 
 def _check_action_decided(session: Session, event: facts.ApprovalGiven | facts.ApprovalDenied) -> str:
-    waiting = undecided_actions(session.turn) if session.phase == "awaiting_approval" else ()
+    waiting = decidable_actions(session)
     action = next((action for action in waiting if action.spec.id == event.action_id), None)
     if action is None:
         return f"action {event.action_id} does not wait for approval"

@@ -1,19 +1,19 @@
-"""A turn runs in batches: the actions whose dependencies are finished, all decided before any of them starts."""
+"""A turn runs in batches: the actions whose dependencies are finished. Reads run first, and before any change of the
+batch starts, the user has decided on all of its changes.
+"""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from parley.events import SessionEvent
-from parley.events.values import ActionSpec, Ended
+from parley.events.values import Ended
 from shared.domain import flow_paths, memory, wording
 from shared.domain.dialogue import OpenQuestion
-from shared.domain.errors import Invalid
 from shared.domain.fast_replace import replace
 from shared.domain.plan_versions import begun_steps, next_attempts, step_id
+from shared.domain.references import awaits_values
 from shared.domain.session import SERVICE_OF, Session, enter_idle_phase, enter_phase, undecided_actions
 from shared.domain.state import Action, ActionStatus, Turn
 from shared.domain.workflow import Edge
-
-MAX_ACTIONS = 50  # actions of a turn
 
 
 def next_batch(turn: Turn | None) -> tuple[Action, ...]:
@@ -52,8 +52,8 @@ def running_actions(session: Session) -> tuple[Action, ...]:
 def actions_to_start(session: Session) -> tuple[Action, ...]:
     """The actions of the current batch that are not started yet; its quiet reads are already running.
 
-    Empty while the user has to decide about one of them, or while an action of earlier work is under way. For an
-    execution plan, empty while any step is running: references are resolved between batches. While a message is
+    Empty while an action of earlier work is under way. For an execution plan, empty while any step is running:
+    references are resolved between batches. While the user has to decide about one of them, or a message is
     unanswered, only reads start.
     """
     began = session.work.version if session.work else session.version
@@ -63,9 +63,15 @@ def actions_to_start(session: Session) -> tuple[Action, ...]:
         return ()
     of_this_batch = {action.spec.id for action in session.turn.actions if action.began == began}
     batch = tuple(a for a in next_batch(session.turn) if of_this_batch.isdisjoint(a.spec.depends_on))
-    if any(action in batch for action in undecided_actions(session.turn)):
-        return ()
+    undecided = undecided_actions(session.turn)
+    if any(action in batch for action in undecided):
+        batch = reads_first(batch, undecided)
     return batch if not session.holds else tuple(action for action in batch if action.spec.effect == "read")
+
+
+def reads_first(batch: Sequence[Action], undecided: Collection[Action]) -> tuple[Action, ...]:
+    """The reads of the batch that run before the user is asked about the others."""
+    return tuple(action for action in batch if action.spec.effect == "read" and action not in undecided)
 
 
 def quiet_reads(session: Session) -> tuple[Action, ...]:
@@ -74,7 +80,10 @@ def quiet_reads(session: Session) -> tuple[Action, ...]:
     begins = work and work.service == "executor" and work.version == session.version
     if turn is None or turn.rules.one_by_one or not begins or running_actions(session):
         return ()
-    return tuple(action for action in next_batch(turn) if action.is_quiet)
+    batch = next_batch(turn)
+    if any(awaits_values(action.spec) for action in batch):
+        return ()  # the executor fills them in before anything of the batch starts
+    return tuple(action for action in batch if action.is_quiet)
 
 
 def begin_quiet_reads(session: Session, event: SessionEvent) -> Session:
@@ -230,7 +239,8 @@ def _advanced(session: Session, version: int) -> Session:
         # Once a step has failed, the plan waits for the user, and no longer for a time or condition.
         waits = session.turn and session.waiting_actions and not dead_actions(session.turn)
         return enter_idle_phase(session, "waiting") if waits else enter_phase(session, "verifying", version)
-    if any(a in batch for a in undecided_actions(session.turn)):
+    undecided = undecided_actions(session.turn)
+    if any(a in batch for a in undecided) and not reads_first(batch, undecided):
         return enter_idle_phase(session, "awaiting_approval")
     return read_messages_first(enter_phase(session, "executing", version), version)
 
@@ -248,39 +258,6 @@ def follow_edge(session: Session, edge: Edge, version: int) -> Session:
     if edge.to in SERVICE_OF:
         return enter_phase(session, edge.to, version)
     return enter_idle_phase(session, edge.to, edge.rests)
-
-
-def new_actions(session: Session, specs: tuple[ActionSpec, ...]) -> tuple[ActionSpec, ...]:
-    """The actions of the next turn with ids that are unique in the session: `<turn>.<n>`.
-
-    Raises Invalid for actions that could never all run.
-    """
-    _check(specs)
-    ids = {spec.id: f"{session.counts.turns + 1}.{number}" for number, spec in enumerate(specs, 1)}
-    return tuple(
-        spec.model_copy(update={"id": ids[spec.id], "depends_on": tuple(ids[need] for need in spec.depends_on)})
-        for spec in specs
-    )
-
-
-def _check(specs: tuple[ActionSpec, ...]) -> None:
-    """Raises Invalid for too many actions, duplicate ids, unknown or circular dependencies, and duplicate changes."""
-    if len(specs) > MAX_ACTIONS:
-        raise Invalid(f"A turn has at most {MAX_ACTIONS} actions: plan the rest in the next one.")
-    ids = {spec.id for spec in specs}
-    if len(ids) < len(specs):
-        raise Invalid("Two actions have the same id.")
-    changes = [memory.key_of(spec.tool, spec.arguments) for spec in specs if spec.effect != "read"]
-    if len(set(changes)) < len(changes):
-        raise Invalid("Two actions are the same call, and it changes something: once is enough.")
-    if unknown := {need for spec in specs for need in spec.depends_on} - ids:
-        raise Invalid(f"An action depends on {min(unknown)}, which is not in this turn.")
-    done: set[str] = set()
-    while ids - done:
-        runnable = {spec.id for spec in specs if spec.id not in done and done.issuperset(spec.depends_on)}
-        if not runnable:
-            raise Invalid(f"The actions {', '.join(sorted(ids - done))} wait for each other.")
-        done |= runnable
 
 
 def _uncertain_question(action: Action) -> OpenQuestion:

@@ -10,7 +10,8 @@ from parley.events.values import Ended, EndReason
 from shared.domain import flow_paths
 from shared.domain.batches import begin_quiet_reads, blocked_actions, end_actions, find_action, quiet_reads
 from shared.domain.evolve import evolve
-from shared.domain.session import Session, undecided_actions, withdraws_message
+from shared.domain.messages import withdraws_message
+from shared.domain.session import Session, undecided_actions
 from shared.domain.state import Turn
 
 PLANS_A_TURN = facts.TurnPlanned | facts.TurnRequested | facts.PlanApproved

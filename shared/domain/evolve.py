@@ -14,17 +14,15 @@ from shared.domain.batches import begin_quiet_reads, end_actions, follow_edge, h
 from shared.domain.budgets import budget_raised
 from shared.domain.decisions import with_decision
 from shared.domain.fast_replace import replace
+from shared.domain.messages import asks_for_budget, with_heard, withdraws_message
 from shared.domain.session import (
     MAX_RECENT_COMMANDS,
     SERVICE_OF,
     Session,
-    asks_for_budget,
     enter_idle_phase,
     enter_phase,
     with_answer,
     with_counts,
-    with_heard,
-    withdraws_message,
 )
 from shared.domain.state import Failure
 from shared.domain.transcript import with_transcript

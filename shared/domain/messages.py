@@ -16,6 +16,7 @@ from shared.domain.plan_steps import is_unfinished
 from shared.domain.session import (
     MAX_WORDS_BYTES,
     RULES_OF_REPLIES,
+    SERVICE_OF,
     NextDraft,
     Session,
     SessionAnswer,
@@ -25,7 +26,6 @@ from shared.domain.session import (
     title_of,
     with_answer,
     with_code,
-    with_heard,
     with_next_draft,
     with_plan,
     with_words,
@@ -62,6 +62,22 @@ def _begin(session: Session, event: facts.MessageReceived) -> Session:
     )
     started = next_round(settings, event.text, event.version)
     return enter_idle_phase(started, "resting") if event.brings_plan else started
+
+
+def with_heard(session: Session, until: int) -> Session:
+    """The session whose messages up to this version have been taken in."""
+    return with_words(session, unread=tuple(said for said in session.words.unread if said.version > until))
+
+
+def withdraws_message(session: Session) -> bool:
+    """Whether a stop only withdraws the message that is to be answered, because nothing is at work."""
+    interrupted = session.resume_phase if asks_for_budget(session) else session.phase
+    awaits_reply = session.reply is not None and interrupted not in SERVICE_OF
+    return awaits_reply or session.asked_beside is not None
+
+
+def asks_for_budget(session: Session) -> bool:
+    return session.question is not None and session.question.about == "budget"
 
 
 def with_message(session: Session, version: int, text: str) -> Session:

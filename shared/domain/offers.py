@@ -4,12 +4,12 @@ from typing import Any, assert_never
 
 from parley.events import SessionEvent, facts
 from parley.events.offers import OfferedCode, OfferedDraft, OfferedPlan, OfferedTurn
-from shared.domain.batches import new_actions
 from shared.domain.commands import CommandMeta
 from shared.domain.dialogue import Offer
 from shared.domain.errors import Invalid, OutOfTurn, Stale, require
 from shared.domain.event_meta import event_meta
 from shared.domain.messages import drafts_at_once
+from shared.domain.new_actions import new_actions
 from shared.domain.plan_steps import changed_begun_steps, task_of
 from shared.domain.policy import with_ruling
 from shared.domain.session import Session

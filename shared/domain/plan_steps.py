@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from parley.events.values import ActionSpec, Step
 from shared.domain.batches import leave_turn
 from shared.domain.plan_versions import step_id
-from shared.domain.references import referenced_steps, references
+from shared.domain.references import awaits_values, referenced_steps, references
 from shared.domain.session import Session
 from shared.domain.state import DONE_STATUSES, Action, Plan
 
@@ -202,9 +202,11 @@ def has_references(step: Step) -> bool:
 
 
 def is_unresolved(session: Session, spec: ActionSpec) -> bool:
-    """Whether the action still has the references that its step has in the plan."""
+    """Whether the action still has the references that its step has in the plan, or that its turn was planned with."""
     step = step_of(session, spec.id)
-    if step is None or is_item(spec.id) or not has_references(step):
+    if step is None:
+        return awaits_values(spec)
+    if is_item(spec.id) or not has_references(step):
         return False
     return (spec.tool, spec.arguments) == (step.tool, step.arguments or {})
 

@@ -1,5 +1,7 @@
 """References of a plan's step to outputs of earlier steps: `{{steps.find.output.items[0].id}}`. Pure.
 
+A call of a turn refers to earlier calls of the turn by their numbers: `{{calls.1.output.items[0].id}}`.
+
 There are no expressions. A reference that is a whole value keeps the type of the output; inside text the output must be
 a scalar. References are resolved once: outputs are never searched for references. `{{item.id}}` refers to the current
 item of a step that runs for each item of a list.
@@ -11,11 +13,13 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from parley.events.values import STEP_ID
+from parley.events.values import STEP_ID, ActionSpec
 
 _PART = r"\.[A-Za-z_][A-Za-z0-9_-]*|\[[0-9]{1,9}\]"
 _STEP = STEP_ID.removeprefix("^").removesuffix("$")
-_REFERENCE = re.compile(rf"\{{\{{\s*(?:steps\.(?P<step>{_STEP})\.output|item)(?P<path>(?:{_PART})*)\s*\}}\}}")
+_REFERENCE = re.compile(
+    rf"\{{\{{\s*(?:(?:steps\.(?P<step>{_STEP})|calls\.(?P<call>[0-9]{{1,3}}))\.output|item)(?P<path>(?:{_PART})*)\s*\}}\}}"
+)
 _BRACES = re.compile(r"\{\{.*?(?:\}\}|$)", re.DOTALL)
 _PARTS = re.compile(_PART)
 
@@ -24,7 +28,10 @@ Outputs = Mapping[str, JsonValue]  # by step id
 
 
 class Reference(NamedTuple):
-    """`text` is the reference as written; `path` leads into the output by names and indexes. `step` may be ITEM."""
+    """`text` is the reference as written; `path` leads into the output by names and indexes.
+
+    `step` is a step's id, the number of a call, or ITEM.
+    """
 
     text: str
     step: str
@@ -49,6 +56,17 @@ def malformed_references(value: JsonValue) -> tuple[str, ...]:
     """Texts in braces that are not valid references, and field names that contain references."""
     wrong = [part for text in texts(value) for part in _BRACES.findall(text) if not _REFERENCE.fullmatch(part)]
     return (*wrong, *(name for name in field_names(value) if "{{" in name))
+
+
+def referenced_calls(value: JsonValue) -> tuple[int, ...]:
+    """The numbers of the turn's calls that the value refers to."""
+    return tuple(dict.fromkeys(int(reference.step) for reference in references(value) if reference.step.isdigit()))
+
+
+def awaits_values(spec: ActionSpec) -> bool:
+    """Whether the call refers to calls of its turn that it depends on: it starts once their results are filled in."""
+    turn = spec.id.rpartition(".")[0]
+    return any(f"{turn}.{number}" in spec.depends_on for number in referenced_calls(spec.arguments))
 
 
 def referenced_steps(value: JsonValue) -> tuple[str, ...]:
@@ -101,11 +119,15 @@ def _value(reference: Reference, outputs: Outputs) -> JsonValue:
 
 
 def _whose(reference: Reference) -> str:
-    return "the item has" if reference.step == ITEM else f"step {reference.step} gave"
+    return "the item has" if reference.step == ITEM else f"{_name(reference)} gave"
 
 
 def _what(reference: Reference) -> str:
-    return "the item" if reference.step == ITEM else f"what step {reference.step} gave"
+    return "the item" if reference.step == ITEM else f"what {_name(reference)} gave"
+
+
+def _name(reference: Reference) -> str:
+    return f"{'call' if reference.step.isdigit() else 'step'} {reference.step}"
 
 
 def _to_text(value: JsonValue) -> str:
@@ -124,7 +146,7 @@ def _references_in(text: str) -> Iterator[Reference]:
 
 def _reference(match: re.Match[str]) -> Reference:
     path = (part[1:] if part.startswith(".") else int(part[1:-1]) for part in _PARTS.findall(match["path"]))
-    return Reference(match[0], match["step"] or ITEM, tuple(path))
+    return Reference(match[0], match["step"] or match["call"] or ITEM, tuple(path))
 
 
 def texts(value: JsonValue) -> Iterator[str]:

@@ -14,7 +14,7 @@ from shared.domain.event_meta import event_meta, format_of_steps
 from shared.domain.plan_steps import changed_begun_steps
 from shared.domain.plan_validation import plan_problems, refusal
 from shared.domain.policy import policy_of
-from shared.domain.session import SERVICE_OF, Session, review_target, undecided_actions
+from shared.domain.session import SERVICE_OF, Session, decidable_actions, review_target
 from shared.domain.state import Action, Code, Plan
 from shared.domain.workflows import WORKFLOWS, workflow_of_plan
 
@@ -52,7 +52,7 @@ def approve(session: Session, command: c.Approve, meta: CommandMeta) -> SessionE
 def _require_undecided(session: Session, command: c.Approve) -> None:
     """Raises AlreadyDone if the action is approved already, for example in a second browser tab."""
     action = find_action(session, command.action_id) if command.action_id else None
-    waits = session.phase == "awaiting_approval" and action in undecided_actions(session.turn)
+    waits = action in decidable_actions(session)
     if action and action.allowed and not waits and command.hash in (None, action.hash):
         raise AlreadyDone(f"{action.spec.tool} ({action.spec.id}) is approved already; nothing was done twice.")
 
@@ -215,7 +215,7 @@ def _waiting_action(session: Session, command: c.Approve | c.Reject) -> Action:
     action_id = command.action_id
     if action_id is None:
         _require_newest_review(session, command)
-    waiting = undecided_actions(session.turn) if session.phase == "awaiting_approval" else ()
+    waiting = decidable_actions(session)
     if action_id is None and len(waiting) > 1:
         raise Invalid("Several actions wait for approval: name one with action_id.")
     for action in waiting:

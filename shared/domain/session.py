@@ -21,6 +21,7 @@ from shared.domain.decisions import Decision
 from shared.domain.dialogue import Offer, OpenQuestion, TranscriptEntry, Words
 from shared.domain.fast_replace import replace
 from shared.domain.memory import Memory
+from shared.domain.references import awaits_values
 from shared.domain.state import Action, Code, Failure, Plan, PlanStatus, Turn
 from shared.domain.usage_totals import UsageTotals
 
@@ -212,14 +213,20 @@ def review_target(session: Session) -> ReviewTarget | None:
 
 
 def undecided_actions(turn: Turn | None) -> tuple[Action, ...]:
-    """The actions that wait for the user's approval: all of a turn's, or only the next one."""
+    """The actions that wait for the user's approval: of a turn's known calls, or only the next one."""
     if turn is None:
         return ()
-    waiting = tuple(a for a in turn.actions if a.status == "planned" and a.spec.approval_reason)
+    asking = (a for a in turn.actions if a.status == "planned" and a.spec.approval_reason)
+    waiting = tuple(a for a in asking if not awaits_values(a.spec))
     if not turn.rules.one_by_one:
         return waiting
     done = {a.spec.id for a in turn.actions if a.status == "finished" or a.spec.decision == "skip"}
     return tuple(a for a in waiting if done.issuperset(a.spec.depends_on))
+
+
+def decidable_actions(session: Session) -> tuple[Action, ...]:
+    """The actions that the user can decide on now: also while reads run that were planned beside them."""
+    return undecided_actions(session.turn) if session.phase in ("awaiting_approval", "executing") else ()
 
 
 def with_plan(session: Session, status: PlanStatus) -> Session:
@@ -250,22 +257,6 @@ def with_answer(session: Session, **changes: object) -> Session:
 def with_counts(session: Session, **changes: int) -> Session:
     """The session with these fields of its `counts` changed."""
     return replace(session, counts=replace(session.counts, **changes))
-
-
-def withdraws_message(session: Session) -> bool:
-    """Whether a stop only withdraws the message that is to be answered, because nothing is at work."""
-    interrupted = session.resume_phase if asks_for_budget(session) else session.phase
-    awaits_reply = session.reply is not None and interrupted not in SERVICE_OF
-    return awaits_reply or session.asked_beside is not None
-
-
-def asks_for_budget(session: Session) -> bool:
-    return session.question is not None and session.question.about == "budget"
-
-
-def with_heard(session: Session, until: int) -> Session:
-    """The session whose messages up to this version have been taken in."""
-    return with_words(session, unread=tuple(said for said in session.words.unread if said.version > until))
 
 
 def enter_phase(session: Session, phase: Phase, version: int) -> Session:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from parley.events import SessionEvent, facts
 from shared.domain import commands as c
-from shared.domain.batches import new_actions
 from shared.domain.commands import CommandMeta
 from shared.domain.errors import Invalid, OutOfTurn, require
 from shared.domain.event_meta import event_meta
 from shared.domain.memory import MAX_SUB_GOALS
 from shared.domain.messages import begins_round, drafting_session
+from shared.domain.new_actions import new_actions
 from shared.domain.policy import with_ruling
 from shared.domain.session import Session
 from shared.domain.sub_goals import TURN_SUB_GOALS, actions_by_sub_goal, sub_goals_of

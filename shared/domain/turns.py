@@ -7,6 +7,7 @@ from parley.events.values import ActionSpec
 from shared.domain import flow_paths, memory, outcomes, workflows
 from shared.domain.actors import author_of
 from shared.domain.batches import (
+    actions_to_start,
     advance,
     change_actions,
     dead_actions,
@@ -92,7 +93,10 @@ def turn_changed(session: Session, event: facts.TurnChanged) -> Session:
 
 
 def approval_decided(session: Session, version: int) -> Session:
-    return session if undecided_actions(session.turn) else advance(session, version)
+    """Goes on with the turn once all is decided. Reads that run beside it, or are about to, come first."""
+    executing = session.phase == "executing"
+    waits = running_actions(session) or actions_to_start(session) if executing else undecided_actions(session.turn)
+    return session if waits else advance(session, version)
 
 
 def approval_expired(session: Session, event: facts.ApprovalExpired) -> Session:

@@ -7,11 +7,11 @@ from parley.events.values import ActionSpec
 from shared.domain import budgets, flow_paths, offers, reviews
 from shared.domain import commands as c
 from shared.domain.answers import answer, is_answer
-from shared.domain.batches import new_actions
 from shared.domain.commands import CommandMeta
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, require
 from shared.domain.event_meta import event_meta, format_of_steps
 from shared.domain.messages import drafts_at_once, programmed_plan
+from shared.domain.new_actions import new_actions
 from shared.domain.plan_steps import is_unfinished
 from shared.domain.policy import with_ruling
 from shared.domain.session import SERVICE_OF, Session

@@ -9,13 +9,20 @@ from parley.events import facts
 from parley.events.facts import MAX_POLL_TIME, MIN_POLL_INTERVAL
 from parley.events.values import Waiting, WaitsFor
 from shared.domain import commands as c
-from shared.domain.batches import advance, change_actions, mark_actions, next_batch, running_actions
+from shared.domain.batches import (
+    actions_to_start,
+    advance,
+    change_actions,
+    mark_actions,
+    next_batch,
+    running_actions,
+)
 from shared.domain.commands import CommandMeta
 from shared.domain.errors import Invalid, require
 from shared.domain.event_meta import event_meta
 from shared.domain.fast_replace import replace
 from shared.domain.plan_steps import is_unresolved
-from shared.domain.session import Session, enter_phase, undecided_actions
+from shared.domain.session import Session, enter_phase
 from shared.domain.state import Action, Poll
 
 MAX_WAIT = timedelta(days=90)
@@ -93,10 +100,7 @@ def _is_batch_blocked(session: Session) -> bool:
     """
     if session.work is None:
         return True
-    batch = next_batch(session.turn)
-    return not running_actions(session) and (
-        not batch or any(action in batch for action in undecided_actions(session.turn))
-    )
+    return not running_actions(session) and not actions_to_start(session)
 
 
 def resume_plan(session: Session, version: int) -> Session:

@@ -154,7 +154,7 @@ def _change_turn(session: Session, command: c.ChangeTurn, meta: CommandMeta) -> 
     require_own_work(session, meta, "executing")
     require(not running_actions(session), "An action is running: change what comes next when it has ended.")
     turn = session.turn
-    if turn and turn.rules.by_step:
+    if turn and not turn.rules.changeable:
         return _turn_changed(session, turn, _resolved_steps(session, turn, command), command.reason, meta)
     if turn is None or not turn.rules.changeable:
         raise OutOfTurn("No path is being walked now.")

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 
 from pydantic import JsonValue
 
@@ -11,7 +12,7 @@ from parley.protocol.tools import ToolSpec
 from shared.domain.references import references
 from shared.plan_checks.argument_kinds import PYTHON, reference_problems
 from shared.plan_checks.argument_values import FormsOf, unknown_forms, value_problems
-from shared.repair import repair, without_nulls
+from shared.repair import RepairResult, repair, without_nulls
 
 MAX_NAMES = 20  # tools named in a problem
 
@@ -103,13 +104,14 @@ def _not_python(arguments: Mapping[str, JsonValue], spec: ToolSpec) -> Iterator[
                 yield name, str(error)
 
 
-def repair_arguments(arguments: JsonValue, spec: ToolSpec) -> dict[str, JsonValue]:
-    """Repair the arguments that a model wrote. Those with references to other steps stay unchanged."""
+def repair_arguments(arguments: JsonValue, spec: ToolSpec) -> RepairResult:
+    """Repair the arguments that a model wrote. Those with references to other steps or calls stay unchanged."""
     if not isinstance(arguments, dict):
-        return repair(arguments, spec.parameters).arguments
+        return repair(arguments, spec.parameters)
     bound = {name: value for name, value in arguments.items() if references(value)}
     named = without_nulls(_literal(arguments), spec.parameters)
-    return repair(named, _without_references(spec, arguments)).arguments | bound
+    repaired = repair(named, _without_references(spec, arguments))
+    return replace(repaired, arguments=repaired.arguments | bound)
 
 
 def _literal(arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

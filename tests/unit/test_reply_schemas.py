@@ -20,11 +20,12 @@ from services.generator import conversation_prompt as code
 from services.planner import agentflow_prompt as agentflow
 from services.planner import conversation_prompt as plan
 from services.planner import flow_prompt as flow
-from services.planner.turn_reply import turn_reply, without_nulls
+from services.planner.turn_reply import turn_reply
 from services.verifier import agentflow_prompt as turns
 from services.verifier import conversation_prompt as verifier
 from shared.llm.schema import strict_schema
 from shared.llm.strict_schema import MAX_SIZE, UnsupportedSchema, size, to_strict
+from shared.repair import without_nulls
 from tests.support.subset import llama_problems, openai_problems
 
 ROOT = Path(__file__).parents[2]
@@ -128,7 +129,7 @@ def test_arguments_follow_the_schema_of_the_tool_and_optional_ones_may_be_null()
         "unit": {"type": ["string", "null"], "enum": ["C", "F", None]},
         "days": {"type": ["integer", "null"]},
     }
-    assert without_nulls({"city": None, "unit": None, "days": 2}, spec) == {"city": None, "days": 2}
+    assert without_nulls({"city": None, "unit": None, "days": 2}, spec.parameters) == {"city": None, "days": 2}
 
 
 RECURSIVE = {"$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}}}

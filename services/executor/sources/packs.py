@@ -80,7 +80,7 @@ async def _run(tool: Tool[Any], names: frozenset[str], objects: ObjectStore | No
         arguments = tool.parsed(call.arguments)
     except ValidationError as error:
         return ToolResult(ok=False, error=f"Error: {_problem(error)}")
-    violations = _violations(tool, names, arguments, _past(call.session)) if tool.check else ()
+    violations = _violations(tool, names, arguments, past_of(call.session)) if tool.check else ()
     try:
         returned, files = await _call_when_available(tool, arguments, call, objects)
     except Failed as error:
@@ -171,7 +171,7 @@ def context_of(session: Session, key: str = "", objects: ObjectStore | None = No
     return Context(session.id, user=session.owner, world=world, key=key, program=approved, files=files)
 
 
-def _past(session: Session) -> tuple[PastCall, ...]:
+def past_of(session: Session) -> tuple[PastCall, ...]:
     """The session's earlier calls, as far as its memory has them."""
     return past_calls((*session.memory.earlier, *action_history(session.memory, session.turn)))
 

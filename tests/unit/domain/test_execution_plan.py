@@ -121,7 +121,9 @@ def test_a_write_with_references_needs_approval_once_its_values_are_known() -> N
     waiting = session_after(*lines)
     assert (waiting.phase, undecided_actions(waiting.turn)) == ("executing", ())
     asked = session_after(*lines, resolve)
-    assert asked.phase == "awaiting_approval"
+    assert asked.phase == "executing"  # the note first, which asks nobody
+    noted = session_after(*lines, resolve, c.Start(), finish_step("s3"))
+    assert (noted.phase, noted.work) == ("awaiting_approval", None)
     assert [(a.spec.id, a.spec.arguments) for a in undecided_actions(asked.turn)] == [("t2.s4", {"sum": 20})]
     allowed = session_after(*lines, resolve, c.Approve(version=asked.version, action_id="t2.s4"))
     assert allowed.phase == "executing"

@@ -93,7 +93,7 @@ def test_a_path_cannot_be_changed_while_a_node_runs_or_without_a_path() -> None:
     change = c.ChangeTurn(actions=(node("sql.tell"),))
     given(*PLANNED, c.Start()).when(change).refused(OutOfTurn, "when it has ended")
     without = c.PlanTurn(sub_goal="x", actions=(node("sql.look", 1),))
-    given(*ASKED, without).when(change).refused(OutOfTurn, "No path")
+    given(*ASKED, without).when(change).refused(Invalid, "not a step that has yet to start")
     given(*ASKED).when(change).refused(OutOfTurn, "not allowed while the session is planning")
 
 

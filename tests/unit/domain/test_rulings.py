@@ -201,8 +201,9 @@ def test_a_policy_made_stricter_after_planning_applies() -> None:
 
 def test_only_actions_with_a_new_ruling_need_approval_and_their_batch_waits() -> None:
     pair = unruled(act("1.1", tool="look"), act("1.2", effect="write"))
-    waiting = pair.when(start()).then("turn.changed").leaves("awaiting_approval", "user")
+    waiting = pair.when(start()).then("turn.changed").leaves("executing", "executor")
     assert [status(waiting.session, action_id) for action_id in ("1.1", "1.2")] == ["planned", "planned"]
+    waiting.given.when(start()).then("actions.started", actions=first_attempts("1.1"))
     given(allow("1.2"), begin=waiting.session).when(start()).then(
         "actions.started", actions=first_attempts("1.1", "1.2")
     )

@@ -9,7 +9,7 @@ from parley.events import facts
 from parley.events.hashing import canonical_hash
 from parley.events.values import ActionAttempt, ActionSpec, PathPlan, Step
 from shared.domain import commands as c
-from shared.domain.batches import find_action
+from shared.domain.batches import find_action, running_actions
 from shared.domain.commands import Work
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
 from shared.domain.session import review_target
@@ -40,6 +40,7 @@ from tests.unit.domain.spec import (
 AGENTFLOW = (request("agentflow"),)
 TWO_BATCHES = (*AGENTFLOW, turn(act("1.1"), act("1.2"), act("1.3", "1.1", "1.2")))
 NEED_APPROVAL = (*AGENTFLOW, turn(act("1.1", ask="a write"), act("1.2", ask="a write"), act("1.3")))
+LOOKED = (c.Start(), done("1.3"))  # the read of NEED_APPROVAL
 A_PATH = (draft(kind="path", path=PathPlan(nodes=("note",))), approve)
 STARTED = (*AGENTFLOW, turn(), c.Start())
 WITHOUT_APPROVALS = request("agentflow", approval="never")
@@ -106,23 +107,46 @@ def test_a_turn_in_a_conversation_is_refused() -> None:
 # --- approvals
 
 
-def test_all_approvals_of_a_batch_come_before_it_starts() -> None:
-    asked = given(*AGENTFLOW).when(NEED_APPROVAL[1]).then("turn.planned").leaves("awaiting_approval", "user")
+def test_reads_of_a_batch_run_before_the_user_is_asked_about_its_changes() -> None:
+    planned = given(*AGENTFLOW).when(NEED_APPROVAL[1]).then("turn.planned").leaves("executing", "executor")
+    started = planned.given.when(c.Start()).then("actions.started", actions=first_attempts("1.3"))
+    asked = started.given.when(done("1.3")).then("actions.finished").leaves("awaiting_approval", "user")
     assert review_target(asked.session) == "actions"
     asked.given.when(c.Start(), "executor", work=Work(service="executor", version=2)).refused(OutOfTurn)
     first = asked.given.when(allow("1.1")).then("approval.given", action_id="1.1").leaves("awaiting_approval", "user")
     last = first.given.when(allow("1.2")).then("approval.given").leaves("executing", "executor")
-    last.given.when(c.Start()).then("actions.started", actions=first_attempts("1.1", "1.2", "1.3"))
+    last.given.when(c.Start()).then("actions.started", actions=first_attempts("1.1", "1.2"))
+
+
+@pytest.mark.parametrize("last", [allow("1.2"), c.Reject(action_id="1.2")])
+def test_changes_are_decided_on_while_reads_run_and_start_after_them(last: StoryLine) -> None:
+    allowed = given(*NEED_APPROVAL, c.Start()).when(allow("1.1")).then("approval.given").leaves("executing", "nobody")
+    decided = given(last, begin=allowed.session).session
+    assert [a.spec.id for a in running_actions(decided)] == ["1.3"]
+    read = given(begin=decided).when(done("1.3")).then("actions.finished").leaves("executing", "executor")
+    changes = ("1.1",) if isinstance(last, c.Reject) else ("1.1", "1.2")
+    assert next_batch_ids(read.session) == changes
+    given(c.Stop(), begin=decided).when(done("1.3")).then("actions.finished").leaves("resting", "nobody")
+
+
+def test_once_all_is_declined_before_reads_start_only_they_run() -> None:
+    declined = given(*NEED_APPROVAL, c.Reject(action_id="1.1"), c.Reject(action_id="1.2"))
+    started = declined.when(c.Start()).then("actions.started", actions=first_attempts("1.3"))
+    started.given.when(done("1.3")).then("actions.finished").leaves("verifying", "verifier")
 
 
 def test_a_denied_action_and_its_dependents_do_not_run() -> None:
-    story = (*AGENTFLOW, turn(act("1.1", ask="a write"), act("1.2", "1.1"), act("1.3")))
-    result = given(*story).when(c.Reject(action_id="1.1", reason="not this")).then("approval.denied", reason="not this")
+    story = (*AGENTFLOW, turn(act("1.1", ask="a write"), act("1.2", "1.1"), act("1.3", ask="a write")))
+    result = (
+        given(*story, allow("1.3"))
+        .when(c.Reject(action_id="1.1", reason="not this"))
+        .then("approval.denied", reason="not this")
+    )
     result.leaves("executing", "executor")
     assert [status(result.session, action_id) for action_id in ("1.1", "1.2", "1.3")] == [
         "denied",
         "skipped",
-        "planned",
+        "approved",
     ]
     assert next_batch_ids(result.session) == ("1.3",)
 
@@ -131,7 +155,7 @@ def test_approving_one_of_several_actions_needs_its_id() -> None:
     single = given(*AGENTFLOW, turn(act("1.1", ask="a write")))
     single.when(c.Approve(version=2)).then("approval.given", action_id="1.1").leaves("executing", "executor")
     single.when(c.Reject()).then("approval.denied", action_id="1.1").leaves("verifying", "verifier")
-    given(*NEED_APPROVAL).when(c.Approve(version=2)).refused(Invalid, "name one")
+    given(*NEED_APPROVAL, *LOOKED).when(c.Approve(version=4)).refused(Invalid, "name one")
     given(*NEED_APPROVAL).when(c.Approve(version=2, action_id="1.3")).refused(OutOfTurn, "No action 1.3 waits")
     twice = c.Approve(version=3, action_id="1.1")
     given(*NEED_APPROVAL, allow("1.1")).when(twice).refused(AlreadyDone, "(1.1) is approved already")
@@ -175,17 +199,17 @@ def test_replanning_while_actions_wait_for_approval_drafts_another_plan() -> Non
 
 
 def test_an_expired_approval_denies_the_actions() -> None:
-    actions = given(*NEED_APPROVAL, allow("1.1"))
-    assert actions.session.since_version == 2
+    actions = given(*NEED_APPROVAL, *LOOKED, allow("1.1"))
+    assert actions.session.since_version == 4
     actions.when(c.Expire(requested_version=1)).refused(OutOfTurn, "has been decided")
-    result = actions.when(c.Expire(requested_version=2)).then("approval.expired", requested_version=2, denied=("1.2",))
+    result = actions.when(c.Expire(requested_version=4)).then("approval.expired", requested_version=4, denied=("1.2",))
     result.leaves("executing", "executor")
     assert [status(result.session, action_id) for action_id in ("1.1", "1.2", "1.3")] == [
         "approved",
         "denied",
-        "planned",
+        "finished",
     ]
-    result.given.when(c.Expire(requested_version=2)).refused(OutOfTurn)
+    result.given.when(c.Expire(requested_version=4)).refused(OutOfTurn)
 
 
 def test_a_session_whose_plan_approval_expired_rests_and_a_retry_restores_the_review() -> None:

@@ -204,4 +204,6 @@ def test_a_wake_before_the_batch_starts_asks_for_missing_approvals() -> None:
     waiting = session_after(by_setting, steps, c.BeginPlan(), wait("s2"))
     assert (waiting.phase, [a.spec.id for a in next_batch(waiting.turn)]) == ("executing", ["t2.s1"])
     awake = wake(waiting)
-    assert (awake.phase, [a.spec.id for a in undecided_actions(awake.turn)]) == ("awaiting_approval", ["t2.s6"])
+    assert (awake.phase, [a.spec.id for a in undecided_actions(awake.turn)]) == ("executing", ["t2.s6"])
+    looked = session_after(c.Start(), finish_action(action_id="t2.s1"), begin=awake)
+    assert (looked.phase, status(looked)["s6"]) == ("awaiting_approval", "planned")

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 
 from parley.events import SessionEvent, facts
-from shared.domain.session import Session, withdraws_message
+from shared.domain.messages import withdraws_message
+from shared.domain.session import Session
 
 
 @dataclass

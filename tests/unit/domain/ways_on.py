@@ -11,9 +11,9 @@ from shared.domain.commands import CommandMeta, Work
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.errors import CommandRefused
 from shared.domain.evolve import evolve
-from shared.domain.messages import drafts_at_once
+from shared.domain.messages import drafts_at_once, withdraws_message
 from shared.domain.plan_approval import starts_by_setting
-from shared.domain.session import SERVICE_OF, Session, withdraws_message
+from shared.domain.session import SERVICE_OF, Session
 from shared.domain.state import Action
 from shared.story import finish_action
 from tests.unit.domain.outputs import executor_command

@@ -30,6 +30,7 @@ from shared.domain.memory import (
     key_of,
     text_of,
 )
+from shared.domain.messages import withdraws_message
 from shared.domain.policy import STRENGTH, policy_of
 from shared.domain.session import (
     SERVICE_OF,
@@ -37,7 +38,6 @@ from shared.domain.session import (
     Session,
     review_target,
     undecided_actions,
-    withdraws_message,
 )
 from shared.domain.state import Action
 from tests.unit.domain.spec import ANN, NOON
