@@ -118,6 +118,8 @@ class Tool[A: BaseModel]:
     records the violation.
     `confirms` tells whether a result shows the change that the arguments ask for; then no model has to judge it.
     `hands_over`: a call hands the request over to a person, which ends the work on it.
+    `offered` False: planners are not told of it, as its calls find nothing out or need what no model knows. People and
+    stored plans may call it.
     `waits_for`: the tool can only be a step of a plan, and its call says what the step waits for. "person": the step
     ends with the answer to the question that `run` returns (text, options, form). "time": it ends at the aware
     datetime that `run` returns, or a timedelta later. "condition": it ends when the condition of the returned
@@ -139,6 +141,7 @@ class Tool[A: BaseModel]:
     check: Callable[[A, Sequence[PastCall]], Iterable[str]] | None = None
     confirms: Callable[[A, JsonValue], bool] | None = None
     hands_over: bool = False
+    offered: bool = True
     waits_for: WaitsFor | None = None
     seconds: float = DEFAULT_TIMEOUT
     largest: int = MAX_RESULT
@@ -162,6 +165,7 @@ class Tool[A: BaseModel]:
             quiet=self.quiet,
             confirm=self.confirm,
             checked=self.check is not None,
+            offered=self.offered,
             waits_for=self.waits_for,
             returns=self.result_schema,
         )

@@ -27,7 +27,7 @@ class RunCode(BaseModel):
     args: list[str] = Field(default_factory=list)
 
 
-@tool(seconds=120, largest=3 * MAX_OUTPUT)  # a read: its output files are discarded
+@tool(seconds=120, largest=3 * MAX_OUTPUT, offered=False)  # a read: its output files are discarded
 async def run_code(arguments: RunCode, context: Context) -> sandbox.RunResult:
     """Run the program that was approved in this session in the sandbox, and return what it printed."""
     program = context.program

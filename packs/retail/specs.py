@@ -227,7 +227,9 @@ TOOLS: tuple[Tool[Any], ...] = (
         "Return items of a delivered order; the refund goes to the method it was paid with or to a gift card. One call "
         "for all items: nothing of the order can be returned or exchanged after it.",
     ),
-    _read("think", Thought, "Write a thought down. It changes nothing and finds nothing out.", returns=TEXT),
+    _read(
+        "think", Thought, "Write a thought down. It changes nothing and finds nothing out.", returns=TEXT, offered=False
+    ),
     _read(
         "transfer_to_human_agents",
         TransferArguments,

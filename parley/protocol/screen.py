@@ -166,7 +166,7 @@ class QuestionSection(View):
 
 
 class ApprovalSection(View):
-    """The ids of the actions that await approval."""
+    """The ids of the actions that await approval. While the session is executing, reads beside them still run."""
 
     actions: tuple[str, ...] = Field(description="the ids of the actions that wait")
     message: str = Field(description="for people")

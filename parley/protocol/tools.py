@@ -32,8 +32,8 @@ class ToolSpec(Value):
     `origin`: the name of its pack or MCP server. `keyed`: it stores the idempotency key of a call with its effect, so a
     call with an unknown outcome can be repeated. `quiet`: a read without side effects, cost or delay, whose start needs
     no event. `confirm`: why a person must confirm each call, unless the session confirms nothing. `checked`: its pack
-    can check which calls are forbidden. `waits_for`: it can only be a step of a plan, and waits for a person, a time or
-    a condition. `returns`: a JSON Schema of its result, if it declares one.
+    can check which calls are forbidden. `offered`: planners may plan calls of it. `waits_for`: it can only be a step of
+    a plan, and waits for a person, a time or a condition. `returns`: a JSON Schema of its result, if it declares one.
     """
 
     name: Line
@@ -46,6 +46,7 @@ class ToolSpec(Value):
     quiet: bool = False
     confirm: str = ""
     checked: bool = False
+    offered: bool = Field(True, exclude_if=bool)
     waits_for: WaitsFor | None = Field(None, exclude_if=is_none)
     returns: dict[str, JsonValue] | None = Field(None, exclude_if=is_none)
 
@@ -70,8 +71,8 @@ MAX_OTHERS = 50  # names
 class ListTools(Value):
     """A request for tools: `names` in any case, then those that match `query`, best first, then the others by name.
 
-    `matching`: without the others. `calls_only`: without tools that can only be steps of a plan. `only`: restricts the
-    result, if not empty.
+    `matching`: without the others. `calls_only`: without tools that can only be steps of a plan. `offered`: without
+    tools that planners are not told of. `only`: restricts the result, if not empty.
     """
 
     query: Annotated[str, Field(max_length=5_000)] = ""
@@ -79,6 +80,7 @@ class ListTools(Value):
     names: tuple[Line, ...] = ()
     matching: bool = False
     calls_only: bool = False
+    offered: bool = False
     only: tuple[Line, ...] = ()
 
 

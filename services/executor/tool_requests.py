@@ -51,6 +51,8 @@ class ToolRequests:
         specs = [spec for tool in self._registry.all().values() if not (spec := tool.spec).origin.startswith(ORIGIN)]
         if ask.calls_only:
             specs = [spec for spec in specs if spec.waits_for is None]
+        if ask.offered:
+            specs = [spec for spec in specs if spec.offered]
         if ask.only:
             specs = [spec for spec in specs if spec.name in ask.only]
         ranked, matching = rank(specs, ask.query)

@@ -30,13 +30,13 @@ class ToolClient:
     async def listed(self, words: str, only: tuple[str, ...] = ()) -> ToolPage:
         """The tools of a prompt, those first that match the words best. `only` these, if it names any."""
         limit = MAX_SHOWN_CALLS if self._calls_only else MAX_SHOWN
-        return await self._list(ListTools(query=words[:MAX_QUERY], limit=limit, calls_only=self._calls_only, only=only))
+        return await self._offered(ListTools(query=words[:MAX_QUERY], limit=limit, only=only))
 
     async def search(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
         """The tools in use, and those that match the words. `only` these, if it names any."""
         limit = MAX_SHOWN + len(used)
         ask = {"query": words[:MAX_QUERY], "limit": limit, "names": used, "matching": True}
-        return await self._list(ListTools(calls_only=self._calls_only, only=only, **ask))
+        return await self._offered(ListTools(only=only, **ask))
 
     async def all(self, only: tuple[str, ...] = ()) -> ToolPage:
         return await self._list(ListTools(only=only))
@@ -44,6 +44,9 @@ class ToolClient:
     async def check(self, ask: CheckCalls) -> tuple[str, ...]:
         """The reasons why these calls are forbidden; empty if they are allowed."""
         return (await ask_executor(self._bus, TOOLS_CHECK, ask, Violations)).violations
+
+    async def _offered(self, ask: ListTools) -> ToolPage:
+        return await self._list(ask.model_copy(update={"calls_only": self._calls_only, "offered": True}))
 
     async def _list(self, ask: ListTools) -> ToolPage:
         return await ask_executor(self._bus, TOOLS_LIST, ask, ToolPage)

@@ -1,10 +1,11 @@
 """The view's sections that ask a person for input or offer next steps. Pure."""
 
 from parley.protocol import screen as v
+from parley.protocol.words import REVIEW
 from services.gateway.views import messages
 from shared.domain.dialogue import OpenQuestion
 from shared.domain.flow_paths import started
-from shared.domain.session import Session
+from shared.domain.session import Session, decidable_actions
 from shared.domain.state import UNDER_WAY_STATUSES
 from shared.flows import PERSON_NODE, split_tool_name
 
@@ -38,10 +39,11 @@ def _further(asked: OpenQuestion) -> v.FurtherQuestionSection:
 
 
 def approval(session: Session) -> v.ApprovalSection | None:
-    message = messages.approval_request(session)
-    if message is None:
+    waiting = decidable_actions(session)
+    if not waiting:
         return None
-    return v.ApprovalSection(actions=tuple(action.action_id for action in message.actions), message=message.message)
+    message = REVIEW["all_first" if session.phase == "awaiting_approval" else "reads_first"]
+    return v.ApprovalSection(actions=tuple(action.spec.id for action in waiting), message=message)
 
 
 def offer(session: Session) -> v.OfferSection | None:

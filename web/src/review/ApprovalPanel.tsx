@@ -15,6 +15,7 @@ import { errorMessage } from "../ui/useFetch";
 import { approvalCommand, approvalReason, DeclineForm, useDeclineReason } from "./approval";
 
 const MAX_PREVIEW_WAIT_MS = 2_000; // a decision does not wait longer for a preview
+const MAX_READS_WAIT_MS = 30_000; // nor for the results of look-ups beside it
 
 export default function ApprovalPanel() {
   const { state } = useSession();
@@ -32,18 +33,19 @@ export default function ApprovalPanel() {
     if (hasChanged && document.activeElement?.matches("body, main")) panel.current?.querySelector<HTMLElement>(".approval")?.focus();
   }, [ids]);
 
+  const readsFirst = useReadsFirst(snapshot?.phase === "executing");
   if (!actions) return null;
   const approveAll = () => batch.send(actions.map((action) => approvalCommand(action)));
   return (
     <section className="panel" data-testid="approval-request" aria-label={REVIEW.actions} ref={panel}>
       <h2>{panelTitle(actions)}</h2>
-      {actions.length > 1 && <p className="hint">{REVIEW.all_first}</p>}
+      {readsFirst ? <p className="hint">{REVIEW.reads_first}</p> : actions.length > 1 && <p className="hint">{REVIEW.all_first}</p>}
       {actions.map((action) => {
         const sql = sqlOf(action);
         const key = `${action.action_id} ${action.hash}`;
-        return sql === null ? <ActionApproval key={key} action={action} /> : <SqlApproval key={key} action={action} sql={sql} />;
+        return sql === null ? <ActionApproval key={key} action={action} waits={readsFirst} /> : <SqlApproval key={key} action={action} sql={sql} />;
       })}
-      {actions.length > 1 && (
+      {actions.length > 1 && !readsFirst && (
         <div className="decision-buttons">
           <Button size="sm" variant="light" leftSection={<CheckIcon />} loading={batch.busy} onClick={approveAll} data-testid="approve-all">
             {fill(ACTIONS.approve_all, { count: actions.length })}
@@ -64,7 +66,21 @@ function panelTitle(actions: readonly ActionSection[]): string {
   return first?.effect === "read" ? REVIEW.approve_read : REVIEW.approve_change;
 }
 
-function ActionApproval({ action }: { action: ActionSection }) {
+/** Whether decisions still wait for the results of look-ups: as long as those run, and for MAX_READS_WAIT_MS at most. */
+function useReadsFirst(areRunning: boolean): boolean {
+  const [isWaitOver, setIsWaitOver] = useState(false);
+  useEffect(() => {
+    if (!areRunning) return;
+    const timer = setTimeout(() => setIsWaitOver(true), MAX_READS_WAIT_MS);
+    return () => {
+      clearTimeout(timer);
+      setIsWaitOver(false);
+    };
+  }, [areRunning]);
+  return areRunning && !isWaitOver;
+}
+
+function ActionApproval({ action, waits }: { action: ActionSection; waits: boolean }) {
   const command = useCommand();
   const { previewState, isReady } = usePreview(action);
   const decline = useDeclineReason(action);
@@ -83,10 +99,10 @@ function ActionApproval({ action }: { action: ActionSection }) {
       {isReady && decline.isOpen && <DeclineForm action={action} command={command} reason={decline.draft} onClose={() => decline.setOpen(false)} />}
       {isReady && !decline.isOpen && (
         <div className="decision-buttons">
-          <Button size="sm" leftSection={<CheckIcon />} loading={command.busy} onClick={() => command.send(approvalCommand(action))} data-testid="action-approve">
+          <Button size="sm" leftSection={<CheckIcon />} loading={command.busy} disabled={waits} onClick={() => command.send(approvalCommand(action))} data-testid="action-approve">
             {ACTIONS.approve}
           </Button>
-          <Button size="sm" variant="default" leftSection={<CloseIcon />} disabled={command.busy} onClick={() => decline.setOpen(true)} data-testid="action-refuse">
+          <Button size="sm" variant="default" leftSection={<CloseIcon />} disabled={command.busy || waits} onClick={() => decline.setOpen(true)} data-testid="action-refuse">
             {ACTIONS.decline}…
           </Button>
           <Button
@@ -94,6 +110,7 @@ function ActionApproval({ action }: { action: ActionSection }) {
             variant="subtle"
             className="multiline"
             loading={command.busy}
+            disabled={waits}
             onClick={() => command.send(approvalCommand(action, { remember: true }))}
             data-testid="action-remember"
             title={fill(ACTIONS.approve_always_hint, { tool: action.tool })}
