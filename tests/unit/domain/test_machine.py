@@ -22,7 +22,7 @@ from shared.domain.decide import AnyCommand, decide
 from shared.domain.errors import AlreadyDone
 from shared.domain.evolve import fold
 from shared.domain.flow_paths import started
-from shared.domain.session import SERVICE_OF, Session, undecided_actions
+from shared.domain.session import SERVICE_OF, Session, decidable_actions
 from tests.unit.domain.drawn_turns import nodes, one_of, registry
 from tests.unit.domain.spec import (
     AGAIN,
@@ -189,9 +189,9 @@ class Schedules(RuleBasedStateMachine):
     def look(self) -> None:
         """Remembers the approvals that a screen offers now; they may be stale when the user sends them."""
         session = self.world.session
+        for action in decidable_actions(session):
+            self.shown.append(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
         if session.phase == "awaiting_approval":
-            for action in undecided_actions(session.turn):
-                self.shown.append(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
             for item in (session.plan, session.code):
                 if item:
                     self.shown.append(c.Approve(version=item.version, hash=item.hash))
@@ -245,7 +245,7 @@ class Schedules(RuleBasedStateMachine):
             assert (event.action_id, event.hash) == (known.action_id, known.hash)
             assert before.since_version <= known.version
 
-    @precondition(lambda self: self.world.session.phase == "awaiting_approval")
+    @precondition(lambda self: decidable_actions(self.world.session) or self.world.session.phase == "awaiting_approval")
     @rule()
     def approve_what_is_shown(self) -> None:
         self.look()
@@ -291,10 +291,10 @@ class Schedules(RuleBasedStateMachine):
         rest = nodes(number)[: number % 4]
         self.send(c.EditPath(actions=rest, after=after, given={"sql": number} if number % 2 else {}))
 
-    @precondition(lambda self: bool(undecided_actions(self.world.session.turn)))
+    @precondition(lambda self: bool(decidable_actions(self.world.session)))
     @rule(number=pick)
     def deny(self, number: int) -> None:
-        chosen = one_of(list(undecided_actions(self.world.session.turn)), number)
+        chosen = one_of(list(decidable_actions(self.world.session)), number)
         self.send(c.Reject(action_id=chosen.spec.id, reason="no"))
 
     @precondition(lambda self: self.world.session.offer is not None)
