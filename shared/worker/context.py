@@ -152,7 +152,7 @@ class WorkContext:
             with suppress(LogUnavailable, UpgradeNeeded):  # the message is read after the draft
                 await self._catch_up()
             misses = any(message.version > self._seen for message in self.session.words.unread)
-            if self._handling and not self._overtaken and (misses or self.work not in self.session.works):
+            if self._handling and misses and not self._overtaken:
                 self._overtaken = self._handling.cancel()
 
     def _require_own_work(self) -> None:
