@@ -10,6 +10,7 @@ from parley.reply import WordsDraft
 from services.generator.agentflow_prompt import AnswerDraft
 from services.generator.conversation_prompt import CodeDraft
 from services.generator.handlers import write
+from services.plan_store.app import PlanStore
 from services.planner.conversation import draft_plan
 from services.planner.conversation_prompt import PlanDraft
 from shared.bus import Bus, Delivery
@@ -24,6 +25,7 @@ from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, Handler, Worker, WorkerDeps
 from shared.worker.context import MAX_RESTARTS
+from tests.support.executors import process_of
 from tests.support.held_tools import HeldModel
 from tests.support.rehearsal_server import rehearsal_server
 from tests.support.stack import working
@@ -387,3 +389,36 @@ async def test_services_begin_again_with_the_message_and_record_the_cancelled_ca
     recorded = [call.outcome for event in events for call in event.usage]
     assert recorded.count("cancelled") == 2
     assert (session.words.unread, session.spent.calls) == ((), len(outcomes))
+
+
+@pytest.mark.redelivers
+async def test_a_planner_killed_in_a_draft_that_has_begun_again_loses_no_message(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    plan_store = PlanStore(settings)
+    await plan_store.start()
+    async with rehearsal_server(settings) as server:
+        await server.fault(task="text_plan", token_delay=2, times=2)
+        ann = Watcher(bus, session_id)
+        await ann.watch()
+        killed = await process_of("planner", server.settings)
+        try:
+            await ann.does(c.Say(text=REQUEST))
+            await ann.drafting("plan")
+            await ann.does(c.Say(text="Add support for floating point numbers"))
+            await server.wait_for_calls(lambda calls: len(calls) == 2)
+        finally:
+            killed.kill()
+            await killed.wait()
+        other = await process_of("planner", server.settings)
+        try:
+            session = await ann.phase("awaiting_approval")
+        finally:
+            other.kill()
+            await other.wait()
+            await plan_store.stop()
+        events, calls = await ann.events(), await server.calls()
+    assert [event.type for event in events if event.type != "usage.recorded"][-1] == "plan.drafted"
+    assert (session.counts.plans, session.words.unread, events[-1].read_until) == (1, (), 2)
+    assert [call.outcome for event in events for call in event.usage] == ["cancelled", "ok"]
+    assert len(calls) == 3, "the one that was running when the planner was killed is not recorded"
