@@ -72,9 +72,9 @@ class WorkerApplication(Application):
         if self._worker:
             await self._worker.on_stopped(subject, data)
 
-    async def _message_received(self, subject: str, _: bytes) -> None:
+    async def _message_received(self, subject: str, data: bytes) -> None:
         if self._worker:
-            await self._worker.on_message(subject)
+            await self._worker.on_message(subject, data)
 
     def _lazy_model(self) -> LazyModel:
         model = LazyModel(self.settings)

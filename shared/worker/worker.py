@@ -36,6 +36,7 @@ from shared.worker.context import BudgetExceeded, Handler, WorkContext, WorkerDe
 
 log = structlog.get_logger("worker")
 RECENT = timedelta(seconds=1)
+MAX_SIGNALLED = 1_000  # sessions; a message whose signal is forgotten is read after the draft at hand
 
 
 class _Running(NamedTuple):
@@ -57,7 +58,7 @@ class Worker:
         self._handler = handler
         self._running: dict[str, _Running] = {}
         self._contexts: dict[str, WorkContext] = {}
-        self._signalled: set[str] = set()  # sessions that a message came to while their work was being loaded
+        self._signalled: dict[str, int] = {}  # versions of the newest messages, by session
 
     async def on_delivery(self, delivery: Delivery) -> None:
         """Handle a delivery of the durable consumer `session.*.<service>.>`.
@@ -68,8 +69,6 @@ class Worker:
         while earlier := self._running.get(event.session_id):
             # A redelivery, or the session's next work while the previous one ends: check again when that has ended.
             await asyncio.wait({earlier.task})
-            if isinstance(event, facts.MessageReceived):
-                self._signalled.add(event.session_id)  # others may have come meanwhile
         task = asyncio.create_task(self._process(event, delivery))
         self._running[event.session_id] = _Running(event.version, task)
         task.add_done_callback(lambda _: self._ended(event.session_id))
@@ -127,20 +126,20 @@ class Worker:
             context.stopped = True
         running.task.cancel()
 
-    async def on_message(self, subject: str) -> None:
+    async def on_message(self, subject: str, data: bytes) -> None:
         """Let the session's running draft begin again with the message, on `feed.*.*.message.received`.
 
         The signal is not trusted: only a message that the log has counts.
         """
-        session_id = subject.split(".")[1]
+        session_id, head = subject.split(".")[1], read_head(data)
+        self._signalled[session_id] = head.version if head else 0
+        if len(self._signalled) > MAX_SIGNALLED:
+            del self._signalled[next(iter(self._signalled))]
         if context := self._contexts.get(session_id):
             await context.interrupt()
-        elif session_id in self._running:
-            self._signalled.add(session_id)
 
     def _ended(self, session_id: str) -> None:
         self._running.pop(session_id, None)
-        self._signalled.discard(session_id)
         self._contexts.pop(session_id, None)
         self._deps.drafts.discard(session_id)
 
@@ -149,9 +148,10 @@ class Worker:
         with structlog.contextvars.bound_contextvars(**bound):
             try:
                 loaded = await self._load(event.session_id, delivery)
-                while event.session_id in self._signalled:
-                    self._signalled.discard(event.session_id)
+                while loaded.session.version < (signalled := self._signalled.get(event.session_id, 0)):
                     loaded = await catch_up(self._deps.log, loaded)
+                    if loaded.session.version < signalled:  # the log has no such message
+                        self._signalled.pop(event.session_id, None)
             except StoreRefused as refused:
                 if refused.code == "too_large":
                     # plan_store fails the session

@@ -38,7 +38,7 @@ NOTHING_LEFT = c.PlanTurn(sub_goal="Nothing is left to do", actions=(), reasonin
 WORDS = WordsDraft(text="Because it is short.")
 
 
-class Held:
+class WorkerInMemory:
     """One worker on a log in memory, whose model writes until the test lets it go on."""
 
     def __init__(
@@ -71,7 +71,7 @@ class Held:
         return said
 
     async def signal(self, worker: Worker | None = None, session_id: str = "s") -> None:
-        await (worker or self.worker).on_message(f"feed.{session_id}.nobody.message.received")
+        await (worker or self.worker).on_message(f"feed.{session_id}.x.message.received", self.log.messages[-1].data)
 
     async def begin(self, work: Delivery) -> asyncio.Task[None]:
         """Begin the work, up to where its model writes."""
@@ -90,7 +90,7 @@ class Held:
 
 
 async def test_the_draft_begins_again_with_the_message_and_takes_it_in() -> None:
-    held = Held(PLAN, PLAN)
+    held = WorkerInMemory(PLAN, PLAN)
     working = await held.begin(await held.does(c.Say(text="A calculator")))
     await held.says("with floats")
     await held.model.writing.arrived()
@@ -103,7 +103,7 @@ async def test_the_draft_begins_again_with_the_message_and_takes_it_in() -> None
 
 
 async def test_the_code_begins_again_with_the_message() -> None:
-    held = Held(CODE, CODE, handler=write)
+    held = WorkerInMemory(CODE, CODE, handler=write)
     for command in (c.Say(text="A calculator"), c.DraftPlan(goal="A calculator", steps=(Step(text="Add"),))):
         await held.does(command)
     plan = (await held.session()).plan
@@ -118,7 +118,7 @@ async def test_the_code_begins_again_with_the_message() -> None:
 
 
 async def test_ten_messages_begin_a_draft_again_three_times_and_the_next_draft_reads_the_rest() -> None:
-    held = Held(*[PLAN] * (MAX_RESTARTS + 2))
+    held = WorkerInMemory(*[PLAN] * (MAX_RESTARTS + 2))
     working = await held.begin(await held.does(c.Say(text="A calculator")))
     for number in range(10):
         await held.says(f"wish {number}!")
@@ -138,7 +138,7 @@ async def test_ten_messages_begin_a_draft_again_three_times_and_the_next_draft_r
 
 
 async def test_messages_at_once_begin_the_draft_again_once() -> None:
-    held = Held(PLAN, PLAN)
+    held = WorkerInMemory(PLAN, PLAN)
     working = await held.begin(await held.does(c.Say(text="A calculator")))
     for number in range(5):
         await held.does(c.Say(text=f"wish {number}!"))
@@ -151,7 +151,7 @@ async def test_messages_at_once_begin_the_draft_again_once() -> None:
 
 
 async def test_a_second_message_ends_the_reply_to_the_first_and_both_are_answered_at_once() -> None:
-    held = Held(PLAN, WORDS, WORDS)
+    held = WorkerInMemory(PLAN, WORDS, WORDS)
     await held.worker.on_delivery(await held.does(c.Say(text="A calculator")))
     first = await held.begin(await held.does(c.Say(text="Why three steps?")))
     again = asyncio.create_task(held.worker.on_delivery(await held.says("And why print?")))
@@ -175,7 +175,7 @@ class LaggingStore(InMemoryStore):
 
 
 async def test_of_many_messages_only_the_newest_is_answered_although_the_store_lags() -> None:
-    held = Held(PLAN, *[WORDS] * 3, store=LaggingStore)
+    held = WorkerInMemory(PLAN, *[WORDS] * 3, store=LaggingStore)
     await held.worker.on_delivery(await held.does(c.Say(text="A calculator")))
     works = [await held.begin(await held.does(c.Say(text="Why?")))]
     later = [await held.does(c.Say(text=f"And {number}?")) for number in range(9)]
@@ -201,7 +201,7 @@ async def test_a_message_that_comes_while_the_session_is_loaded_is_read_at_once(
             await go.wait()
             return loaded
 
-    held = Held(PLAN, store=SlowStore)
+    held = WorkerInMemory(PLAN, store=SlowStore)
     working = asyncio.create_task(held.worker.on_delivery(await held.does(c.Say(text="A calculator"))))
     await loading.wait()
     await held.says("with floats")
@@ -211,8 +211,25 @@ async def test_a_message_that_comes_while_the_session_is_loaded_is_read_at_once(
     assert (await held.accounts())[-1] == ("plan.drafted", 1, 2)
 
 
+async def test_a_message_that_comes_before_the_work_is_delivered_is_read_at_once() -> None:
+    held = WorkerInMemory(PLAN, store=LaggingStore)
+    work = await held.does(c.Say(text="A calculator"))
+    await held.says("with floats")
+    await held.worker.on_delivery(work)
+    assert (await held.accounts())[-1] == ("plan.drafted", 1, 2)
+
+
+async def test_a_forged_signal_delays_nothing() -> None:
+    held = WorkerInMemory(PLAN)
+    work = await held.does(c.Say(text="A calculator"))
+    forged = b'{"session_id": "s", "version": 99, "type": "message.received"}'
+    await held.worker.on_message("feed.s.x.message.received", forged)
+    await asyncio.wait_for(held.worker.on_delivery(work), WAIT_TIMEOUT)
+    assert (await held.session()).phase == "awaiting_approval"
+
+
 async def test_without_a_signal_the_message_is_read_after_the_draft() -> None:
-    held = Held(PLAN, PLAN)
+    held = WorkerInMemory(PLAN, PLAN)
     working = await held.begin(await held.does(c.Say(text="A calculator")))
     await held.does(c.Say(text="with floats"))
     held.model.writing.release()
@@ -224,7 +241,7 @@ async def test_without_a_signal_the_message_is_read_after_the_draft() -> None:
 
 async def test_a_signal_without_a_new_message_ends_nothing() -> None:
     """Anything may stand on the feed, and what the draft has read may be told again."""
-    held = Held(PLAN, PLAN)
+    held = WorkerInMemory(PLAN, PLAN)
     working = await held.begin(await held.says("A calculator"))
     await held.signal()
     held.log.publish("session.s.planner.message.received", b"garbage")
@@ -239,7 +256,7 @@ async def test_a_signal_without_a_new_message_ends_nothing() -> None:
 
 
 async def test_a_signal_while_the_log_is_away_leaves_the_message_to_the_next_draft() -> None:
-    held = Held(PLAN, log=AwayLog())
+    held = WorkerInMemory(PLAN, log=AwayLog())
     working = await held.begin(await held.does(c.Say(text="A calculator")))
     await held.does(c.Say(text="with floats"))
     held.log.away = True  # type: ignore[attr-defined]
@@ -264,7 +281,7 @@ class AwayLog(InMemoryLog):
 async def test_the_answer_to_a_request_is_not_ended() -> None:
     """What an answer tells is done: the message is about what comes next."""
     answer = AnswerDraft(text="Done.", confidence=1)
-    held = Held(answer, handler=write)
+    held = WorkerInMemory(answer, handler=write)
     await held.does(c.Say(text="Look", workflow="agentflow"))
     working = await held.begin(await held.does(NOTHING_LEFT))
     await held.says("and then?")
@@ -277,7 +294,7 @@ async def test_the_answer_to_a_request_is_not_ended() -> None:
 
 
 async def test_a_stop_ends_a_draft_that_has_begun_again() -> None:
-    held = Held(PLAN, PLAN, PLAN)
+    held = WorkerInMemory(PLAN, PLAN, PLAN)
     working = await held.begin(await held.does(c.Say(text="A calculator")))
     await held.says("with floats")
     await held.model.writing.arrived()
@@ -293,7 +310,7 @@ async def test_a_stop_ends_a_draft_that_has_begun_again() -> None:
 
 
 async def test_a_process_that_ends_begins_no_draft_again() -> None:
-    held = Held(PLAN, PLAN)
+    held = WorkerInMemory(PLAN, PLAN)
     work = await held.does(c.Say(text="A calculator"))
     working = await held.begin(work)
     await held.says("with floats")
@@ -307,7 +324,7 @@ async def test_a_process_that_ends_begins_no_draft_again() -> None:
 
 
 async def test_after_a_crash_another_replica_drafts_with_all_messages_and_the_late_draft_is_refused() -> None:
-    held = Held(PLAN, PLAN, PLAN)
+    held = WorkerInMemory(PLAN, PLAN, PLAN)
     work = await held.does(c.Say(text="A calculator"))
     hanging = await held.begin(work)
     await held.says("with floats")
@@ -324,7 +341,7 @@ async def test_after_a_crash_another_replica_drafts_with_all_messages_and_the_la
 
 
 async def test_two_replicas_that_hear_of_the_message_record_one_draft_and_every_call() -> None:
-    held = Held(*[PLAN] * 4)
+    held = WorkerInMemory(*[PLAN] * 4)
     work = await held.does(c.Say(text="A calculator"))
     other = held.replica()
     both = [await held.begin(work), asyncio.create_task(other.on_delivery(work._replace(deliveries=2)))]
@@ -342,7 +359,7 @@ async def test_two_replicas_that_hear_of_the_message_record_one_draft_and_every_
 class OvertakenLog(InMemoryLog):
     """The person says something, which the worker hears of, right before the first draft is stored."""
 
-    held: Held
+    held: WorkerInMemory
 
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
         if event.type == "plan.drafted" and len(self.messages) == 1:
@@ -354,7 +371,7 @@ class OvertakenLog(InMemoryLog):
 
 async def test_a_message_during_the_append_of_the_draft_is_read_by_the_next_one() -> None:
     log = OvertakenLog()
-    log.held = held = Held(PLAN, PLAN, log=log)
+    log.held = held = WorkerInMemory(PLAN, PLAN, log=log)
     await held.worker.on_delivery(await held.does(c.Say(text="A calculator")))
     await log.signal
     session = await held.session()
