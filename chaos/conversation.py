@@ -70,9 +70,12 @@ class Conversation:
         self.unanswered.add(version)
 
     def _take_in(self, event: SessionEvent) -> None:
-        """The service has read all messages up to the work that its event's id names; a user has taken an offer."""
+        """The service has read all messages up to `read_until`, or else up to the work that its event's id names.
+
+        A user has taken an offer.
+        """
         if not event.actor.startswith(USER_PREFIX):
-            read = int(event.id.split(":")[1])
+            read = event.read_until or int(event.id.split(":")[1])
             self.unanswered = {version for version in self.unanswered if version > read}
 
     def _end_all(self) -> None:

@@ -75,7 +75,8 @@ def answer_plan(prompt: ParsedPrompt) -> dict[str, Any]:
         program = named or (None if was_refused else find_program(*changes))
         if program is None:
             return refuse("conversation", request, prompt)
-        return propose(program, 0, request, *([] if was_refused else changes)).reply()
+        said_since = [] if was_refused else changes
+        return revise_plan(propose(program, 0, request, *said_since), said_since, program)[0].reply()
     if not changes and named is None and revise_plan(current, directives(request), planned)[1]:
         return refuse("conversation", request, prompt)  # a new request that is not about the program planned before
     return _revised_reply(prompt, current, changes or directives(request), planned, was_refused=was_refused)

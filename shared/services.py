@@ -11,6 +11,7 @@ HEALTH_PORT, PAGE_PORT = 8080, 8001  # in a container: health and metrics; the g
 OPERATOR = "parley"  # the NATS user that may do everything and provisions NATS
 OPERATOR_SECRETS = ("database_url",)  # besides nats_url
 PING = "ping"  # ping.<worker>: answered while its event loop runs
+STOPS, MESSAGES = "feed.*.*.session.stopped", "feed.*.*.message.received"  # what ends a worker's work before it is done
 MODEL_KEYS = ("openai_api_key", "internlm_api_key")
 
 
@@ -53,6 +54,7 @@ def _worker(  # noqa: PLR0913  how workers differ
     requests: tuple[str, ...] = (),
     answers: tuple[str, ...] = (),
     publishes: tuple[str, ...] = (),
+    subscribes: tuple[str, ...] = (STOPS,),
     secrets: tuple[str, ...] = (),
 ) -> ServiceSpec:
     """A service of `shared.worker`. Subjects of the log name it when its work is due."""
@@ -63,7 +65,7 @@ def _worker(  # noqa: PLR0913  how workers differ
         answers=("draft.get.*", f"{PING}.{name}", *answers),
         consumers=(Consumer("SESSIONS", name, f"session.*.{name}.>"),),
         publishes=(*publishes, "delta.*.*"),
-        subscribes=("feed.*.*.session.stopped",),
+        subscribes=subscribes,
         secrets=(*secrets, *MODEL_KEYS),
     )
 
@@ -73,6 +75,7 @@ _WORKERS = (
         "planner",
         10003,
         requests=("tools.list", "tools.check", "flows.list", "plan_store.memory.recall", "plan_store.library.similar"),
+        subscribes=(STOPS, MESSAGES),
     ),
     _worker(
         "executor",
@@ -87,7 +90,7 @@ _WORKERS = (
         secrets=("database_url", "retail_database_url", "parley_sql_database_url"),
     ),
     _worker("verifier", 10005),
-    _worker("generator", 10004),
+    _worker("generator", 10004, subscribes=(STOPS, MESSAGES)),
 )
 WORKERS = tuple(spec.name for spec in _WORKERS)  # as `parley.events.values.Service` names them
 

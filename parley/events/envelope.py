@@ -70,6 +70,14 @@ class Event(Stored):
             description="the model calls that this event accounts for; left out where there are none",
         ),
     ] = ()
+    read_until: Annotated[
+        Number | None,
+        Field(
+            exclude_if=lambda version: version is None,
+            description="version of the newest message that this draft or reply takes in; left out where none came "
+            "after the event that made the service due",
+        ),
+    ] = None
     names_session: str = Field(
         "",
         max_length=200,

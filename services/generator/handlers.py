@@ -6,6 +6,7 @@ from services.generator import agentflow, execution_plan, flow
 from services.generator.conversation import write_code
 from shared.domain import commands as c
 from shared.domain.workflows import workflow_of_work
+from shared.llm.dialogue import agreement_reply
 from shared.worker import WorkContext
 
 ANSWERS: dict[str, Callable[[WorkContext], Awaitable[c.GiveAnswer]]] = {
@@ -16,6 +17,8 @@ ANSWERS: dict[str, Callable[[WorkContext], Awaitable[c.GiveAnswer]]] = {
 
 
 async def write(context: WorkContext) -> c.DraftCode | c.GiveAnswer | c.NoDraft:
+    if reply := agreement_reply(context.session):
+        return reply
     if context.session.phase == "coding" or context.answers_message:
         return await write_code(context)
     return await ANSWERS.get(workflow_of_work(context.session).name, agentflow.write)(context)

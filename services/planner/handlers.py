@@ -15,6 +15,7 @@ from shared.domain import wording
 from shared.domain.plan_approval import starts_by_setting
 from shared.domain.session import Session
 from shared.domain.worker_commands import WorkerCommand
+from shared.llm.dialogue import agreement_reply
 from shared.worker import WorkContext
 
 PLANS_TURNS = ("agentflow", "flow")  # workflows in which turn after turn is planned
@@ -45,6 +46,8 @@ class Planner:
     async def plan(self, context: WorkContext) -> WorkerCommand:
         if starts_by_setting(context.session):
             return c.BeginPlan()
+        if reply := agreement_reply(context.session):
+            return reply
         workflow = context.session.workflow
         if workflow in PLANS_TURNS and not context.answers_message and (asks := _ask_to_go_on(context.session)):
             return asks

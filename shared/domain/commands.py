@@ -46,7 +46,7 @@ class CommandMeta(NamedTuple):
     """Who gives a command, and when. Users' commands have the client's `id`, workers' commands the `work` they do.
 
     `cause` is the id of the event that led to the command; `usage` are the model calls that its event accounts for.
-    `title` is one that the model gave the session.
+    `title` is one that the model gave the session. `seen`: version of the session that a draft or reply is made from.
     """
 
     actor: str
@@ -56,6 +56,7 @@ class CommandMeta(NamedTuple):
     work: Work | None = None
     usage: tuple[ModelCall, ...] = ()
     title: str = ""
+    seen: int = 0
 
 
 class Command(Value): ...

@@ -22,6 +22,7 @@ class EventMeta(TypedDict):
     actor: str
     needs: int
     usage: tuple[ModelCall, ...]
+    read_until: int | None
     names_session: str
 
 
@@ -49,8 +50,15 @@ def event_meta(
         "actor": meta.actor,
         "needs": needs,
         "usage": meta.usage,
+        "read_until": _read_until(session, meta),
         "names_session": meta.title if is_untitled(session) else "",
     }
+
+
+def _read_until(session: Session, meta: CommandMeta) -> int | None:
+    """The version of the newest message that the work has read although it came after the work was due."""
+    due = meta.work.version if meta.work else 0
+    return max((said.version for said in session.words.unread if due < said.version <= meta.seen), default=None)
 
 
 def format_of_steps(steps: Sequence[Step]) -> int:

@@ -167,7 +167,7 @@ def _apply(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.PolicySet():
             return replace(session, policies={**session.policies, event.tool: event.policy})
         case facts.SessionStopped():
-            return _session_stopped(session, event.version)
+            return _session_stopped(session, event)
         case facts.SessionPaused():  # a session at rest is not paused: under older rules, only the reply to a message
             return replace(session, paused=session.phase not in ("resting", "failed"))
         case facts.SessionResumed():
@@ -245,18 +245,20 @@ def _session_failed(session: Session, event: facts.SessionFailed) -> Session:
     return replace(failed, reply=None) if replied else failed
 
 
-def _session_stopped(session: Session, version: int) -> Session:
+def _session_stopped(session: Session, event: facts.SessionStopped) -> Session:
     """The session at rest. A retry enters the interrupted phase again, or the phase that asked the open question.
 
     Where nothing is at work, a stop only withdraws the messages that are to be answered. Those that the stopped work
     would have left to the next draft stay unread.
     """
     if withdraws_message(session):
-        heard = replace(with_heard(session, version), reply=None)
+        heard = replace(with_heard(session, event.version), reply=None)
         at = session.asked_beside
-        return questions.return_beside(heard, at, version) if at else waiting_steps.resume_plan(heard, version)
+        if at is None:
+            return waiting_steps.resume_plan(heard, event.version)
+        return questions.return_beside(heard, at, event.version)
     asked_by_a_phase = session.question is not None and session.question.about not in ("action", "uncertain")
     halted = session.resume_phase if asked_by_a_phase else session.phase
     takes_in = session.reply is not None or session.phase in ("planning", "coding")
-    stopped = replace(messages.take_in(session) if takes_in else session, reply=None, offer=None)
+    stopped = replace(messages.take_in(session, event) if takes_in else session, reply=None, offer=None)
     return replace(enter_idle_phase(stopped, "resting", "stopped"), resume_phase=halted)

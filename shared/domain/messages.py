@@ -4,7 +4,7 @@ The session keeps every message until a draft or a reply takes it in, up to `MAX
 ones are only in the journal.
 """
 
-from parley.events import facts
+from parley.events import SessionEvent, facts
 from shared.domain.actors import USER_PREFIX
 from shared.domain.batches import hold, leave_turn, mark_actions, read_messages_first
 from shared.domain.commands import Work
@@ -115,7 +115,7 @@ def without_program(session: Session, version: int) -> Session:
 
 def remark_answered(session: Session, event: facts.RemarkAnswered) -> Session:
     """The reply in words. Everything is as it was before the message; after a decline, it stays declined."""
-    replied = with_words(take_in(session), reply=event.text)
+    replied = with_words(take_in(session, event), reply=event.text)
     if session.reply is not None:
         return go_on(replied, event.version)
     if replied.words.unread:
@@ -143,18 +143,24 @@ def answer_unread(session: Session, version: int) -> Session:
     return await_reply(session, version) if waits else session
 
 
-def take_in(session: Session) -> Session:
-    """The session whose messages the draft or reply that ends the work at hand has taken in."""
-    if (work := session.reply or session.work) is None:
+def read_until(session: Session, event: SessionEvent) -> int:
+    """The version up to which the draft or reply that ends the work at hand has read the messages."""
+    work = session.reply or session.work
+    return max(work.version if work else session.version, event.read_until or 0)
+
+
+def take_in(session: Session, event: SessionEvent) -> Session:
+    """The session whose messages the event that ends the work at hand has taken in."""
+    if not session.works:
         return session
     together = session.reply is not None and session.rules < RULES_OF_REPLIES  # also with those that came later
-    return with_heard(replace(session, reply=None), session.version if together else work.version)
+    return with_heard(replace(session, reply=None), session.version if together else read_until(session, event))
 
 
 def take_in_draft(session: Session, event: facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned) -> Session:
     """The session that the draft applies to: with its messages taken in, as a new request if the draft begins one."""
     takes_offer = event.offer is not None and event.actor.startswith(USER_PREFIX)
-    heard = replace(session if takes_offer else take_in(session), offer=None)
+    heard = replace(session if takes_offer else take_in(session, event), offer=None)
     return _with_round(session, heard, event.version) if event.begins_round else heard
 
 
@@ -197,7 +203,7 @@ def action_denied(session: Session, event: facts.ApprovalDenied) -> Session:
 
 def offer_made(session: Session, event: facts.OfferMade) -> Session:
     """The session with the offer, which replaces an earlier one. Reads go on."""
-    return go_on(replace(take_in(session), offer=Offer(event.version, event.draft)), event.version)
+    return go_on(replace(take_in(session, event), offer=Offer(event.version, event.draft)), event.version)
 
 
 def offer_kept(session: Session, event: facts.OfferKept) -> Session:

@@ -22,6 +22,7 @@ from shared.domain.dialogue import TranscriptEntry
 from shared.domain.fast_replace import replace
 from shared.domain.flow_paths import split_tool_name
 from shared.domain.memory import text_of
+from shared.domain.messages import read_until
 from shared.domain.session import Session
 from shared.domain.sub_goals import actions_by_sub_goal
 from shared.domain.workflows.flow import plans_path
@@ -48,7 +49,7 @@ def _entries(before: Session, event: SessionEvent) -> Iterator[Said]:  # noqa: C
     given_up = before.reply if event.actor == KEEPER else None
     by = SERVICES.get(given_up.service if given_up else event.actor, "person")
     drafted = isinstance(event, facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned) and event.offer is None
-    if drafted and _is_outdated(before):
+    if drafted and any(message.version > read_until(before, event) for message in before.words.unread):
         return  # the next draft, which is made at once, is the one that people see
     match event:
         case facts.MessageReceived():
@@ -107,12 +108,6 @@ def _changes_made(before: Session, event: facts.TurnVerified) -> str:
         if changed.intersection(ids) and status.get(goal, event.status) == "success"
     ]
     return f" Done: {'; '.join(done)}." if done else ""
-
-
-def _is_outdated(before: Session) -> bool:
-    """Whether a message came after the work on the draft began, so that the draft is made anew at once."""
-    work = before.reply or before.work
-    return work is not None and any(message.version > work.version for message in before.words.unread)
 
 
 def _reply(kind: str, **fields: object) -> str:

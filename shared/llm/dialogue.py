@@ -1,5 +1,6 @@
 """The conversation in prompts, and replies other than drafts: questions, and answers in words."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 from parley.events.values import FurtherQuestion, Option
@@ -38,6 +39,18 @@ ASKED_BEFORE = (
     "You have asked that already, and the conversation holds the answer. Do the task with what is known, or ask for "
     "something else that you cannot do without."
 )
+# Whole messages that say yes and nothing else: in English, German, Dutch, French, Spanish, Italian, Portuguese, Polish,
+# Russian, Turkish, Chinese, Japanese, Korean and Arabic. `_normalized` has taken the apostrophes out.
+AGREEMENTS = """ok|okay|k|yes|yep|yeah|sure|go|go ahead|go for it|fine|good|great|perfect|agreed|approved|please|do it|
+do that|sounds good|looks good|lgtm|that works|ja|jawohl|klar|passt|gut|in ordnung|einverstanden|mach das|mach es|los|
+bitte|oké|prima|akkoord|doe maar|is goed|oui|d accord|vas y|allez y|c est bon|ça marche|parfait|sí|si|vale|claro|
+de acuerdo|adelante|está bien|perfecto|hazlo|sì|va bene|certo|d accordo|perfetto|procedi|sim|está bem|tudo bem|
+pode ser|perfeito|tak|dobrze|zgoda|да|хорошо|ладно|давай|согласен|согласна|evet|tamam|olur|好|好的|可以|行|是的|同意|
+はい|お願いします|いいです|네|예|좋아요|نعم|حسنا|موافق"""
+AGREEMENT = re.compile(rf"(?:(?:{AGREEMENTS.replace(chr(10), '')})(?: |$))+")
+MAX_AGREEMENT = 60  # characters
+BUTTONS = {"text": "approve_plan", "code": "approve_code", "actions": "approve"}
+PRESS = "A message approves nothing. To approve, press “{button}”."
 GOES_ON = "The work is going on."
 DECLINED = "The person declined this plan."
 EXECUTING = """The plan is being carried out; no further change begins before you reply. After an answer in words it
@@ -94,6 +107,25 @@ def waiting_sections(session: Session) -> dict[str, str | list[str] | None]:
     if drafts_at_once(session):
         return {"buttons": list(_waiting(session)), "offer": offered}
     return {"waiting": list(_waiting(session)) or [GOES_ON], "offer": offered}
+
+
+def agreement_reply(session: Session) -> c.AnswerRemark | None:
+    """The reply to a bare “ok” about what is in review: the button to press. None for anything else.
+
+    Where Parley has said or asked something about it, the “ok” may mean that.
+    """
+    if session.phase != "awaiting_approval" or session.offer or not (target := review_target(session)):
+        return None
+    said = next((entry for entry in reversed(session.transcript) if entry.is_reply), None)
+    if said and (said.kind != "draft" or re.search("[?？؟]", said.text)):
+        return None
+    agrees = bool(session.words.unread) and all(_agrees(message.text) for message in session.words.unread)
+    return c.AnswerRemark(text=PRESS.format(button=ACTIONS[BUTTONS[target]])) if agrees else None
+
+
+def _agrees(text: str) -> bool:
+    is_short = len(text) <= MAX_AGREEMENT and "?" not in text
+    return is_short and AGREEMENT.fullmatch(_normalized(text)) is not None
 
 
 def _waiting(session: Session) -> Iterator[str]:

@@ -8,13 +8,13 @@ from parley.protocol.server import Delta
 from shared.bus import Bus, Delivery
 from shared.bus.application import Application
 from shared.llm import Model
-from shared.services import PING
+from shared.services import MESSAGES, PING, SERVICES, STOPS
 from shared.settings import Settings
 from shared.store import PlanStoreClient, StoreReader
-from shared.worker.context import WorkerDeps
+from shared.worker.context import Handler, WorkerDeps
 from shared.worker.drafts import Drafts
 from shared.worker.lazy_model import LazyModel
-from shared.worker.worker import Handler, Worker
+from shared.worker.worker import Worker
 
 WARM_UP_AFTER = 4.0  # seconds: on a small machine the other services are still starting
 
@@ -36,7 +36,7 @@ class ServiceContext(NamedTuple):
 
 
 class WorkerApplication(Application):
-    """Answers pings and draft requests, and cancels stopped work. The service declares its consumers."""
+    """Answers pings and draft requests, and cancels stopped and overtaken work. The service declares its consumers."""
 
     def __init__(self, service: Service, settings: Settings, overrides: WorkerOverrides) -> None:
         super().__init__(service, settings, overrides.bus or Bus(settings, service))
@@ -47,7 +47,7 @@ class WorkerApplication(Application):
         self._worker: Worker | None = None
         self.broker.subscriber(f"{PING}.{service}", answer=bytes)(_pong)
         self.broker.subscriber("draft.get.{session_id}", answer=Delta)(self._drafts.current)
-        self.on_startup(self._follow_stops)
+        self.on_startup(self._follow_feed)
 
     @property
     def service_context(self) -> ServiceContext:
@@ -63,12 +63,18 @@ class WorkerApplication(Application):
             self._worker = Worker(deps, handler)
         await self._worker.on_delivery(delivery)
 
-    async def _follow_stops(self) -> None:
-        await self.bus.subscribe("feed.*.*.session.stopped", self._stopped)
+    async def _follow_feed(self) -> None:
+        followers = {STOPS: self._stopped, MESSAGES: self._message_received}
+        for subject in SERVICES[self._service].subscribes:
+            await self.bus.subscribe(subject, followers[subject])
 
     async def _stopped(self, subject: str, data: bytes) -> None:
         if self._worker:
             await self._worker.on_stopped(subject, data)
+
+    async def _message_received(self, subject: str, data: bytes) -> None:
+        if self._worker:
+            await self._worker.on_message(subject, data)
 
     def _lazy_model(self) -> LazyModel:
         model = LazyModel(self.settings)

@@ -1,7 +1,8 @@
 """The WorkContext of a worker: the session, the model, and the one way to record outcomes."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -13,15 +14,19 @@ from parley.events import SessionEvent
 from parley.events.values import ModelCall, Service
 from parley.reply import content_of
 from shared.domain import commands as c
+from shared.domain.batches import running_actions
 from shared.domain.commands import CommandMeta, Work
 from shared.domain.compaction import within
 from shared.domain.decide import AnyCommand
 from shared.domain.errors import CommandRefused, OutOfTurn
 from shared.domain.fast_replace import replace
+from shared.domain.plan_approval import starts_by_setting
 from shared.domain.session import Session
 from shared.domain.usage import sum_calls
+from shared.domain.worker_commands import WorkerCommand
+from shared.domain.workflows import workflow_of_work
 from shared.llm import Message, Model, ModelRequest
-from shared.log import SessionAtPosition, TimedLog, Unstorable, accept, commit
+from shared.log import LogUnavailable, SessionAtPosition, TimedLog, Unstorable, UpgradeNeeded, accept, commit
 from shared.logging import conceal
 from shared.settings import Settings
 from shared.store import SessionLoader
@@ -33,7 +38,12 @@ BYTES_PER_TOKEN = 4
 MAX_TITLE = 80  # characters
 COMMIT_TIMEOUT = 3600.0  # seconds; heartbeats keep the worker's message meanwhile
 CANCEL_GRACE = 1.0  # seconds that a running append may take after its work is cancelled
+MAX_RESTARTS = 3  # of a piece of work, each with messages that came meanwhile
 log = structlog.get_logger("worker")
+
+
+# Does the work on the session and returns the command to record; None if everything is recorded already.
+type Handler = Callable[["WorkContext"], Awaitable[WorkerCommand | None]]
 
 
 class WorkerDeps(NamedTuple):
@@ -66,6 +76,10 @@ class WorkContext:
         self._appending = asyncio.Lock()
         self._title = ""  # that the model gave the session, until an event of this work carries it
         self._pending: tuple[ModelCall, ...] = ()  # finished calls whose usage is not recorded yet
+        self._handling: asyncio.Future[WorkerCommand | None] | None = None  # the running handler
+        self._seen = 0  # version of the session that it makes a draft or reply from; 0 for any other work
+        self._overtaken = False  # it is being cancelled: a message came that it has not read
+        self._restarts = 0
         self.work = work or next(iter(loaded.session.works), None)  # by default the only one
 
     @property
@@ -96,6 +110,54 @@ class WorkContext:
     def over_work_budget(self) -> bool:
         """Whether the session's calls of tools, or its time, are used up."""
         return self.session.spent.is_over_work_budget(self.session.settings)
+
+    @property
+    def calls_models(self) -> bool:
+        """Whether this work may call a model. Running actions finish first; starting a drafted plan calls none."""
+        if self.answers_message:
+            return True
+        free = running_actions(self.session) or starts_by_setting(self.session)
+        return self.session.phase in workflow_of_work(self.session).asks_models and not free
+
+    @property
+    def starts_work(self) -> bool:
+        """Whether this work would start tool calls or call a model. Running actions finish first."""
+        return self.calls_models or (self.session.phase == "executing" and not running_actions(self.session))
+
+    async def run(self, handler: Handler) -> WorkerCommand | None:
+        """Run the handler, and begin it again with each message that `interrupt` cancels it for.
+
+        Raises OutOfTurn if another piece of work answers that message.
+        """
+        while True:
+            drafts = self.answers_message or self.session.phase in ("planning", "coding")
+            self._seen, self._overtaken = self.session.version if drafts else 0, False
+            self._handling = asyncio.ensure_future(handler(self))
+            try:
+                return await self._handling
+            except asyncio.CancelledError:
+                if not self._overtaken or ((current := asyncio.current_task()) and current.cancelling()):
+                    raise
+            finally:
+                self._handling = None
+            self._require_own_work()
+            self._restarts += 1
+            log.info("began_again_with_message", session_id=self.session.id, restarts=self._restarts)
+
+    async def interrupt(self) -> None:
+        """Cancel the running handler if its draft or reply would miss a message. A running append ends before that."""
+        if not self._seen or self._restarts == MAX_RESTARTS:
+            return
+        async with self._appending:
+            with suppress(LogUnavailable, UpgradeNeeded):  # the message is read after the draft
+                await self._catch_up()
+            misses = any(message.version > self._seen for message in self.session.words.unread)
+            if self._handling and misses and not self._overtaken:
+                self._overtaken = self._handling.cancel()
+
+    def _require_own_work(self) -> None:
+        if self.work not in self.session.works:
+            raise OutOfTurn("The work was stopped, or another worker has taken it over.")
 
     async def record(self, command: AnyCommand, *, id: str | None = None) -> SessionEvent:  # noqa: A002
         """Append the command's event, with the usage of pending calls.
@@ -167,8 +229,7 @@ class WorkContext:
         """Record pending usage, and check that another call is allowed. Raises BudgetExceeded, OutOfTurn."""
         if not self.over_budget:  # otherwise the budget question carries the usage
             await finish_before_cancel(self._record_usage(), grace=CANCEL_GRACE)
-        if self.work not in self.session.works:
-            raise OutOfTurn("The work was stopped, or another worker has taken it over.")
+        self._require_own_work()
         if self.over_budget:
             raise BudgetExceeded
 
@@ -181,7 +242,7 @@ class WorkContext:
     async def _record(self, command: AnyCommand, id: str | None) -> SessionEvent:  # noqa: A002
         async with self._appending:
             calls, self._pending = self._pending, ()
-            return await self._append(_without_secrets(command), calls, id=id, usage=calls)
+            return await self._append(_without_secrets(command), calls, id=id, usage=calls, seen=self._seen)
 
     async def _append(
         self,
@@ -190,9 +251,10 @@ class WorkContext:
         *,
         id: str | None,  # noqa: A002
         usage: tuple[ModelCall, ...] = (),
+        seen: int = 0,
     ) -> SessionEvent:
         """Append the event. The calls stay pending if the event was certainly not stored."""
-        meta = CommandMeta(self.deps.service, datetime.now(UTC), id, self._cause, self.work, usage, self._title)
+        meta = CommandMeta(self.deps.service, datetime.now(UTC), id, self._cause, self.work, usage, self._title, seen)
         try:
             self._loaded, event = await commit(self.deps.log, self._loaded, command, meta, timeout=COMMIT_TIMEOUT)
         except (CommandRefused, Unstorable) as error:

@@ -1,7 +1,6 @@
 """The worker's harness: load the session, check that the work is due, run the handler, append its event."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -14,14 +13,11 @@ from parley.events.envelope import is_newer, read_head
 from shared.bus import Delivery, Unprocessable
 from shared.domain import commands as c
 from shared.domain import wording
-from shared.domain.batches import running_actions
 from shared.domain.commands import Work
 from shared.domain.errors import CommandRefused, OutOfTurn
 from shared.domain.outcomes import close_abandoned
-from shared.domain.plan_approval import starts_by_setting
 from shared.domain.session import Session
 from shared.domain.worker_commands import WorkerCommand
-from shared.domain.workflows import workflow_of_work
 from shared.llm import ModelError, ModelUnreachable
 from shared.log import (
     EXPECTED_SEQUENCE,
@@ -36,13 +32,11 @@ from shared.log import (
 from shared.logging import excerpt_of
 from shared.store import StoreRefused, load_when_available
 from shared.telemetry import metrics
-from shared.worker.context import BudgetExceeded, WorkContext, WorkerDeps
+from shared.worker.context import BudgetExceeded, Handler, WorkContext, WorkerDeps
 
 log = structlog.get_logger("worker")
 RECENT = timedelta(seconds=1)
-
-# Does the work on the session and returns the command to record; None if everything is recorded already.
-Handler = Callable[[WorkContext], Awaitable[WorkerCommand | None]]
+MAX_SIGNALLED = 1_000  # sessions; a message whose signal is forgotten is read after the draft at hand
 
 
 class _Running(NamedTuple):
@@ -64,6 +58,7 @@ class Worker:
         self._handler = handler
         self._running: dict[str, _Running] = {}
         self._contexts: dict[str, WorkContext] = {}
+        self._signalled: dict[str, int] = {}  # versions of the newest messages, by session
 
     async def on_delivery(self, delivery: Delivery) -> None:
         """Handle a delivery of the durable consumer `session.*.<service>.>`.
@@ -131,6 +126,18 @@ class Worker:
             context.stopped = True
         running.task.cancel()
 
+    async def on_message(self, subject: str, data: bytes) -> None:
+        """Let the session's running draft begin again with the message, on `feed.*.*.message.received`.
+
+        The signal is not trusted: only a message that the log has counts.
+        """
+        session_id, head = subject.split(".")[1], read_head(data)
+        self._signalled[session_id] = head.version if head else 0
+        if len(self._signalled) > MAX_SIGNALLED:
+            del self._signalled[next(iter(self._signalled))]
+        if context := self._contexts.get(session_id):
+            await context.interrupt()
+
     def _ended(self, session_id: str) -> None:
         self._running.pop(session_id, None)
         self._contexts.pop(session_id, None)
@@ -141,6 +148,10 @@ class Worker:
         with structlog.contextvars.bound_contextvars(**bound):
             try:
                 loaded = await self._load(event.session_id, delivery)
+                while loaded.session.version < (signalled := self._signalled.get(event.session_id, 0)):
+                    loaded = await catch_up(self._deps.log, loaded)
+                    if loaded.session.version < signalled:  # the log has no such message
+                        self._signalled.pop(event.session_id, None)
             except StoreRefused as refused:
                 if refused.code == "too_large":
                     # plan_store fails the session
@@ -187,7 +198,7 @@ class Worker:
 
     async def _work(self, context: WorkContext) -> None:
         """Record the handler's outcome, or its failure. Raises CommandRefused if the work is no longer due."""
-        if (context.over_budget and _calls_models(context)) or (context.over_work_budget and _starts_work(context)):
+        if (context.over_budget and context.calls_models) or (context.over_work_budget and context.starts_work):
             await self._ask_for_budget(context)
             return
         try:
@@ -228,7 +239,7 @@ class Worker:
         waited, delay = 0.0, 0.5
         while True:
             try:
-                return await self._handler(context)
+                return await context.run(self._handler)
             except ModelUnreachable as error:
                 if waited >= self._deps.settings.model_outage_timeout:
                     raise
@@ -269,21 +280,6 @@ def _with_delivery(loaded: SessionAtPosition, delivery: Delivery) -> SessionAtPo
         return None
     after, event, _ = accept(loaded, delivery.raw)
     return after if event else None
-
-
-def _calls_models(context: WorkContext) -> bool:
-    """Whether this work may call a model. Running actions finish first; starting a drafted plan calls none."""
-    session = context.session
-    if context.answers_message:
-        return True
-    free = running_actions(session) or starts_by_setting(session)
-    return session.phase in workflow_of_work(session).asks_models and not free
-
-
-def _starts_work(context: WorkContext) -> bool:
-    """Whether this work would start tool calls or call a model. Running actions finish first."""
-    session = context.session
-    return _calls_models(context) or (session.phase == "executing" and not running_actions(session))
 
 
 def _stopped_at(data: bytes) -> int:

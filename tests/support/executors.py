@@ -1,14 +1,20 @@
-"""An executor in a separate process, which tests can kill."""
+"""Services in separate processes, which tests can kill."""
 
 import asyncio
 import sys
 
+from parley.events.values import Service
 from shared.environment import child_environment
 from shared.settings import Settings
 
 
 async def executor(settings: Settings, **environ: str) -> asyncio.subprocess.Process:
-    """A started executor. Its stderr goes to `executor.log` in `parley_home`."""
+    """A started executor."""
+    return await process_of("executor", settings, **environ)
+
+
+async def process_of(service: Service, settings: Settings, **environ: str) -> asyncio.subprocess.Process:
+    """A started process of the service. Its stderr goes to `<service>.log` in `parley_home`."""
     environment = child_environment(
         NATS_URL=settings.nats_url,
         PARLEY_HOME=str(settings.parley_home),
@@ -17,6 +23,6 @@ async def executor(settings: Settings, **environ: str) -> asyncio.subprocess.Pro
         OPENAI_MODEL=settings.openai_model,
         **environ,
     )
-    with (settings.parley_home / "executor.log").open("ab") as log:
-        command = (sys.executable, "-m", "services.executor.app")
+    with (settings.parley_home / f"{service}.log").open("ab") as log:
+        command = (sys.executable, "-m", f"services.{service}.app")
         return await asyncio.create_subprocess_exec(*command, env=environment, stderr=log)
