@@ -23,8 +23,9 @@ from shared.domain.permissions import denial
 from shared.domain.plan_approval import preapproval_problems, starts_by_setting
 from shared.domain.plan_steps import already_done
 from shared.domain.service_event_checks import RELOAD, check_is_own_work, check_is_user
-from shared.domain.session import RULES_OF_REPLIES, ReviewTarget, Session, decidable_actions, review_target
+from shared.domain.session import ReviewTarget, Session, decidable_actions, review_target
 from shared.domain.state import Action, Plan
+from shared.domain.workflow import is_of_older_rules
 from shared.domain.workflows import workflow_of_plan, workflow_of_turn
 
 WRONG_CONSEQUENCES = (
@@ -61,8 +62,7 @@ def _is_of_older_rules(session: Session, event: SessionEvent) -> bool:
 
     Who says it is checked again, and so is what approves something.
     """
-    older = max(session.rules, event.rules or 1) < RULES_OF_REPLIES
-    return older and event.type not in DECISIONS and not _opens_session(event)
+    return is_of_older_rules(session, event) and event.type not in DECISIONS and not _opens_session(event)
 
 
 def _check_actor(session: Session, event: SessionEvent) -> str:

@@ -11,7 +11,14 @@ from shared.domain.dialogue import OpenQuestion
 from shared.domain.fast_replace import replace
 from shared.domain.plan_versions import begun_steps, next_attempts, step_id
 from shared.domain.references import awaits_values
-from shared.domain.session import SERVICE_OF, Session, enter_idle_phase, enter_phase, undecided_actions
+from shared.domain.session import (
+    RULES_OF_REPLIES,
+    SERVICE_OF,
+    Session,
+    enter_idle_phase,
+    enter_phase,
+    undecided_actions,
+)
 from shared.domain.state import Action, ActionStatus, Turn
 from shared.domain.workflow import Edge
 
@@ -65,13 +72,14 @@ def actions_to_start(session: Session) -> tuple[Action, ...]:
     batch = tuple(a for a in next_batch(session.turn) if of_this_batch.isdisjoint(a.spec.depends_on))
     undecided = undecided_actions(session.turn)
     if any(action in batch for action in undecided):
-        batch = reads_first(batch, undecided)
+        batch = _reads_first(session, batch, undecided)
     return batch if not session.holds else tuple(action for action in batch if action.spec.effect == "read")
 
 
-def reads_first(batch: Sequence[Action], undecided: Collection[Action]) -> tuple[Action, ...]:
-    """The reads of the batch that run before the user is asked about the others."""
-    return tuple(action for action in batch if action.spec.effect == "read" and action not in undecided)
+def _reads_first(session: Session, batch: Sequence[Action], undecided: Collection[Action]) -> tuple[Action, ...]:
+    """The reads of the batch that run before the user is asked about the others; under older rules they waited."""
+    reads = tuple(action for action in batch if action.spec.effect == "read" and action not in undecided)
+    return reads if session.rules >= RULES_OF_REPLIES else ()
 
 
 def quiet_reads(session: Session) -> tuple[Action, ...]:
@@ -240,7 +248,7 @@ def _advanced(session: Session, version: int) -> Session:
         waits = session.turn and session.waiting_actions and not dead_actions(session.turn)
         return enter_idle_phase(session, "waiting") if waits else enter_phase(session, "verifying", version)
     undecided = undecided_actions(session.turn)
-    if any(a in batch for a in undecided) and not reads_first(batch, undecided):
+    if any(a in batch for a in undecided) and not _reads_first(session, batch, undecided):
         return enter_idle_phase(session, "awaiting_approval")
     return read_messages_first(enter_phase(session, "executing", version), version)
 

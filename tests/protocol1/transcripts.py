@@ -7,8 +7,7 @@ A transcript holds the messages as sent, in order: a client of version 1 must no
 Rules 3 fold the recorded logs anew, because a message no longer takes back what waits. That took no message about an
 event away, and added three: a `log` in `random 15`, and a `code_review` each in `random 35` and `random 44`, where a
 message no longer hides the code in review. Snapshots name in `can` what can be decided on while a message is answered,
-and in `unread` only what nobody reads yet. Once a request has had as many turns as it may, it is planned on instead of
-answered: the planner asks.
+and in `unread` only what nobody reads yet.
 """
 
 import json

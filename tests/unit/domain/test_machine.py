@@ -245,7 +245,9 @@ class Schedules(RuleBasedStateMachine):
             assert (event.action_id, event.hash) == (known.action_id, known.hash)
             assert before.since_version <= known.version
 
-    @precondition(lambda self: decidable_actions(self.world.session) or self.world.session.phase == "awaiting_approval")
+    @precondition(
+        lambda self: bool(self.world.session.phase == "awaiting_approval" or decidable_actions(self.world.session))
+    )
     @rule()
     def approve_what_is_shown(self) -> None:
         self.look()

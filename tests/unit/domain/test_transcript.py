@@ -248,13 +248,6 @@ def test_a_verdict_on_what_went_as_planned_is_left_out() -> None:
     assert added(*STARTED, done(), judged) is None
 
 
-def test_a_verdict_tells_which_sub_goals_are_done_that_changed_something() -> None:
-    write, look = act("1.1", effect="write", sub_goal="cancel"), act("1.2", sub_goal="look")
-    story = (request("agentflow", approval="never"), turn(write, look), c.Start(), done("1.1"), done("1.2"))
-    judged = c.VerifyTurn(status="success", next_action="continue", reasoning="Fine.", rule="change-shown")
-    assert added(*story, judged) == ("verifier", "verdict", "Done: cancel.")
-
-
 def test_the_words_of_a_denial_are_a_message() -> None:
     session = given(*ASKS, c.Reject(action_id="1.1", reason="only one")).session
     told = [(entry.by, entry.kind, entry.text) for entry in session.transcript[-2:]]

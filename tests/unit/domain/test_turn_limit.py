@@ -71,3 +71,11 @@ async def test_the_planner_asks_without_a_model_once_the_limit_is_reached() -> N
     asked = await planner.plan(context)
     assert isinstance(asked, c.Ask)
     assert (asked.about, "look; cancel" in asked.text) == ("turns", True)
+
+
+def test_a_verdict_tells_which_sub_goals_are_done_that_changed_something() -> None:
+    write, look = act("1.1", effect="write", sub_goal="cancel"), act("1.2", sub_goal="look")
+    story = (request("agentflow", approval="never"), turn(write, look), c.Start(), done("1.1"), done("1.2"))
+    judged = c.VerifyTurn(status="success", next_action="continue", reasoning="Fine.", rule="change-shown")
+    entry = given(*story, judged).session.transcript[-1]
+    assert (entry.by, entry.kind, entry.text) == ("verifier", "verdict", "Done: cancel.")

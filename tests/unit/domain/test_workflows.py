@@ -50,6 +50,7 @@ def declared() -> set[EdgeKey]:
         for workflow in WORKFLOWS.values()
         for event_type, edges in workflow.after.items()
         for edge in edges
+        if edge.label != "out of turns"  # under older rules only
     }
 
 
