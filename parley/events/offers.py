@@ -36,6 +36,11 @@ class OfferedPlan(Stored):
         tuple[Text, ...],
         Field(exclude_if=is_empty, description="steps of the person's own that this version leaves out, in words"),
     ] = ()
+    tells_subjects: bool = Field(
+        False,
+        exclude_if=is_empty,
+        description="true: tools that could be planned tell whom a call is about; left out otherwise",
+    )
 
 
 class OfferedCode(Stored):
@@ -60,6 +65,11 @@ class OfferedTurn(Stored):
     final: bool = Field(False, description="true: the request is fulfilled when these actions succeed")
     path: PathPlan | None = Field(
         None, description="the path through nodes of flows; none: the plan does not walk a flow"
+    )
+    tells_subjects: bool = Field(
+        False,
+        exclude_if=is_empty,
+        description="true: tools that could be planned tell whom a call is about; left out otherwise",
     )
 
 

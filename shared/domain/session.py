@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import JsonValue, TypeAdapter
 
-from parley.events.values import FileRef, Role, Service, SessionSettings, Step, ToolPolicy, Workflow
+from parley.events.values import FileRef, Role, Service, SessionSettings, Step, Subjects, ToolPolicy, Workflow
 from shared.domain.commands import Work
 from shared.domain.decisions import Decision
 from shared.domain.dialogue import Offer, OpenQuestion, TranscriptEntry, Words
@@ -101,10 +101,9 @@ class Session:
 
     Changing the workflow keeps all parts. `needs` is the highest log format among the events, `rules` the version of
     the rules that fold them. `reply`: a message is to be answered beside the work, or while somebody else is due.
-    `since_version` is the version of the event that led to the current phase or review.
-    `time_zone` is the person's, by their newest message. `resume_phase` is the phase that failed, was stopped, or
-    asked: a retry or answer enters it again. `left_running` holds actions of earlier turns that still run. Their
-    outcomes are recorded too. `flow_results` holds, by flow, what earlier paths returned; `files` files by name.
+    `since_version`: of the event that led to the current phase or review. `resume_phase`: the phase that failed, was
+    stopped, or asked; a retry or answer enters it again. `left_running`: actions of earlier turns that still run, whose
+    outcomes are recorded too. `flow_results`: what earlier paths returned. `subject`: whom the newest call was about.
     """
 
     id: str
@@ -151,6 +150,8 @@ class Session:
     answer: SessionAnswer = field(default_factory=SessionAnswer)
     flow_results: dict[str, tuple[dict[str, JsonValue], ...]] = field(default_factory=dict)
     files: dict[str, FileRef] = field(default_factory=dict)
+    subject: str = ""
+    subjects: Subjects = "unstated"
     counts: Counts = field(default_factory=Counts)
 
     @property

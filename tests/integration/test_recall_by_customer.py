@@ -1,0 +1,162 @@
+"""Recall keeps to its customer: nothing of one is in the prompts of a session about another. All services are real."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, NamedTuple
+
+import pytest_asyncio
+
+from parley.events import facts
+from parley.events.values import SessionSettings
+from services.generator.agentflow_prompt import AnswerDraft
+from services.plan_store.app import PlanStore
+from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
+from services.planner.conversation_prompt import PlanDraft, TextStep
+from services.verifier.agentflow_prompt import TurnVerdict
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.llm.scripted import Prompt, Scripted, ScriptedModel
+from shared.settings import Settings
+from shared.store import PlanStoreClient
+from tests.support.stack import Person, working
+from tests.support.store import STORE
+
+LESSON = "The address {address1} was not the one they named."
+
+
+class Customer(NamedTuple):
+    """A customer of the sample store, with one of their orders."""
+
+    user_id: str
+    user: dict[str, Any]
+
+    @property
+    def values(self) -> set[str]:
+        """What identifies them."""
+        return {
+            *(self.user_id, self.user["email"], self.user["name"]["last_name"]),
+            *(self.user["address"]["zip"], self.user["address"]["address1"]),
+            *self.user["orders"],
+            *self.user["payment_methods"],
+        }
+
+    @property
+    def request(self) -> str:
+        name, order = self.user["name"], self.user["orders"][0]
+        who = f"I am {name['first_name']} {name['last_name']} ({self.user['email']}), zip {self.user['address']['zip']}"
+        return f"{who}. What is in my order {order}, and where does it go?"
+
+    def replies(self) -> Iterator[Scripted]:
+        """The model's replies: it finds the customer, reads their records, is told a lesson, and answers."""
+        address, order = self.user["address"], self.user["orders"][0]
+        yield turn(Planned(tool="find_user_id_by_email", arguments={"email": self.user["email"]}))
+        yield TurnVerdict(status="success", next_action="continue", reasoning="Found.")
+        yield turn(
+            Planned(tool="get_user_details", arguments={"user_id": self.user_id}),
+            Planned(tool="get_order_details", arguments={"order_id": order}),
+        )
+        yield TurnVerdict(status="failure", next_action="complete", reasoning=LESSON.format(**address))
+        yield AnswerDraft(text=f"Order {order} goes to {address['address1']}.", confidence=1, evidence=[])
+
+
+def turn(*actions: Planned) -> TurnDraft:
+    return TurnDraft(sub_goal="Look up the customer", actions=list(actions))
+
+
+def customers() -> Iterator[Customer]:
+    """Customers of whom no two have a value in common."""
+    known: set[str] = set()
+    for user_id, user in STORE["users"].items():
+        customer = Customer(user_id, user)
+        if user["orders"] and not known & customer.values:
+            known |= customer.values
+            yield customer
+
+
+FIRST, SECOND, *_ = customers()
+
+
+class Desk:
+    """All services on one bus. Each session is of the same user."""
+
+    def __init__(self, settings: Settings, bus: Bus) -> None:
+        self._settings, self.bus = settings, bus
+        self.store = PlanStoreClient(bus)
+
+    async def serves(
+        self, session_id: str, *replies: Scripted, text: str, workflow: str = "agentflow"
+    ) -> tuple[Session, list[Prompt]]:
+        """The session that answers this request, accepted by its user and projected, and its prompts."""
+        model, ann = ScriptedModel(*replies), Person(self.bus, session_id)
+        async with working(self._settings, model, store=PlanStoreClient):
+            quality = SessionSettings(approval="never", quality="thorough")
+            await ann.does(c.Say(text=text, workflow=workflow, settings=quality))
+            session = await ann.phase("resting", "failed", "awaiting_approval")
+        if session.answer.text:
+            await ann.does(c.Judge(accepted=True))
+        await self.store.ask("session.get", session_id=session_id)
+        return session, model.prompts
+
+    async def recalled(self, session_id: str) -> list[list[str]]:
+        """By turn, the sessions whose outcomes it recalled."""
+        events = await Person(self.bus, session_id).events()
+        turns = [event for event in events if isinstance(event, facts.TurnPlanned)]
+        return [[recalled.session_id for recalled in event.recalled] for event in turns]
+
+
+@pytest_asyncio.fixture
+async def desk(settings: Settings, bus: Bus) -> AsyncIterator[Desk]:
+    service = PlanStore(settings)
+    await service.start()
+    yield Desk(settings, bus)
+    await service.stop()
+
+
+def found(values: set[str], prompts: list[Prompt]) -> list[tuple[str, str]]:
+    """The values that are in prompts, with the role of each prompt."""
+    return [(prompt.role, value) for prompt in prompts for value in sorted(values) if value in prompt.text]
+
+
+async def test_a_customers_values_are_in_no_prompt_of_a_session_about_another(desk: Desk) -> None:
+    session, prompts = await desk.serves("one", *FIRST.replies(), text=FIRST.request)
+    assert (session.rest_reason, session.subject) == ("answered", f"retail:{FIRST.user_id}")
+    assert {value for _, value in found(FIRST.values, prompts)} >= {FIRST.user_id, *FIRST.user["orders"]}
+
+    session, prompts = await desk.serves("two", *SECOND.replies(), text=SECOND.request)
+    assert (session.rest_reason, session.subject) == ("answered", f"retail:{SECOND.user_id}")
+    assert {prompt.role for prompt in prompts} == {"planner", "verifier", "generator"}
+    assert found(FIRST.values, prompts) == []
+    assert await desk.recalled("two") == [[], []]
+
+    # asked again once it is known whom the session is about
+    _, prompts = await desk.serves("one-again", *FIRST.replies(), text=FIRST.request)
+    assert await desk.recalled("one-again") == [[], ["one"]]
+    assert [bool(prompt.sections("recalled")) for prompt in prompts if prompt.task == "turn"] == [False, True]
+    assert [bool(prompt.sections("examples")) for prompt in prompts if prompt.task == "turn"] == [False, True]
+    (recalled,) = next(prompt for prompt in prompts if prompt.sections("recalled")).sections("recalled")
+    assert FIRST.request in recalled
+    assert LESSON.format(**FIRST.user["address"]) in recalled
+    assert found(SECOND.values, prompts) == []
+
+
+async def test_what_is_asked_before_the_customer_is_known_is_never_recalled(desk: Desk) -> None:
+    no_one = Planned(tool="find_user_id_by_email", arguments={"email": f"not-{FIRST.user['email']}"})
+    missed = (turn(no_one), NothingToDo(reason="There is no such customer."))  # a rule judges the failed read
+    sorry = AnswerDraft(text="I do not find you.", confidence=1, evidence=[])
+    session, _ = await desk.serves("unknown", *missed, sorry, text=FIRST.request)
+    assert (session.rest_reason, session.subject, session.subjects) == ("answered", "", "possible")
+    for number, customer in enumerate((FIRST, SECOND), 1):
+        await desk.serves(f"known-{number}", *customer.replies(), text=customer.request)
+        assert await desk.recalled(f"known-{number}") == [[], []]
+
+
+async def test_work_without_tools_is_recalled_by_any_session(desk: Desk) -> None:
+    program = "Write a program for what is in my order"
+    await desk.serves(
+        "program", PlanDraft(goal=program, steps=[TextStep(text="Write")]), text=program, workflow="conversation"
+    )
+    ann = Person(desk.bus, "program")
+    await ann.does(c.CancelPlan())
+    await desk.store.ask("session.get", session_id="program")
+    await desk.serves("two", *SECOND.replies(), text=f"{program}. {SECOND.request}")
+    assert await desk.recalled("two") == [["program"], []]
