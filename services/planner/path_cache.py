@@ -32,7 +32,7 @@ class PathCache:
         """
         words = [session.words.request, said_since_request(session)]
         knowledge = [(known.name, known.text) for known in session.words.knowledge]
-        may_share = session.subjects in ("unstated", "none") or memory_subject(session) is not None
+        may_share = session.subjects == "unstated" or memory_subject(session) is not None
         subject = recall_subject(session) if may_share else f"session {session.id}"
         parts = [session.owner, subject, words, knowledge, page.model_dump(mode="json", exclude={"troubles"})]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -11,6 +11,7 @@ from services.generator.agentflow_prompt import AnswerDraft
 from services.plan_store.app import PlanStore
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
 from services.planner.conversation_prompt import PlanDraft, TextStep
+from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from services.verifier.agentflow_prompt import TurnVerdict
 from shared.bus import Bus
 from shared.domain import commands as c
@@ -46,6 +47,13 @@ class Customer(NamedTuple):
         who = f"I am {name['first_name']} {name['last_name']} ({self.user['email']}), zip {self.user['address']['zip']}"
         return f"{who}. What is in my order {order}, and where does it go?"
 
+    def plan(self) -> StepsDraft:
+        """The plan of the same work."""
+        email, order = self.user["email"], self.user["orders"][0]
+        who = StepDraft(id="s1", tool="find_user_id_by_email", arguments={"email": email}, text="Find the customer")
+        look = StepDraft(id="s2", tool="get_order_details", arguments={"order_id": order}, text="Look", after=["s1"])
+        return StepsDraft(goal=f"Look at {order}", steps=[who, look])
+
     def replies(self) -> Iterator[Scripted]:
         """The model's replies: it finds the customer, reads their records, is told a lesson, and answers."""
         address, order = self.user["address"], self.user["orders"][0]
@@ -80,7 +88,7 @@ class Desk:
     """All services on one bus. Each session is of the same user."""
 
     def __init__(self, settings: Settings, bus: Bus) -> None:
-        self._settings, self.bus = settings, bus
+        self.settings, self.bus = settings, bus
         self.store = PlanStoreClient(bus)
 
     async def serves(
@@ -88,8 +96,8 @@ class Desk:
     ) -> tuple[Session, list[Prompt]]:
         """The session that answers this request, accepted by its user and projected, and its prompts."""
         model, ann = ScriptedModel(*replies), Person(self.bus, session_id)
-        async with working(self._settings, model, store=PlanStoreClient):
-            quality = SessionSettings(approval="never", quality="thorough")
+        async with working(self.settings, model, store=PlanStoreClient):
+            quality = SessionSettings(approval="never", quality="thorough", require_plan_approval=False)
             await ann.does(c.Say(text=text, workflow=workflow, settings=quality))
             session = await ann.phase("resting", "failed", "awaiting_approval")
         if session.answer.text:
@@ -137,6 +145,25 @@ async def test_a_customers_values_are_in_no_prompt_of_a_session_about_another(de
     assert FIRST.request in recalled
     assert LESSON.format(**FIRST.user["address"]) in recalled
     assert found(SECOND.values, prompts) == []
+
+
+async def test_an_accepted_plan_is_no_example_for_another_customer(desk: Desk) -> None:
+    fine = TurnVerdict(status="success", next_action="complete", reasoning="Done.")
+    for customer, session_id in ((FIRST, "one"), (SECOND, "two"), (FIRST, "one-again")):
+        session, prompts = await desk.serves(
+            session_id, customer.plan(), fine, text=customer.request, workflow="execution_plan"
+        )
+        assert (session.rest_reason, session.subject) == ("answered", f"retail:{customer.user_id}")
+        assert not any(prompt.sections("examples") for prompt in prompts), "whom it is about is known after the plan"
+        assert found(SECOND.values if customer is FIRST else FIRST.values, prompts) == []
+    # the next request of a session whose customer is known
+    ann = Person(desk.bus, "one-again")
+    model = ScriptedModel(FIRST.plan(), fine)
+    async with working(desk.settings, model, store=PlanStoreClient):
+        await ann.does(c.Say(text=FIRST.request))
+        await ann.phase("resting", "failed")
+    (examples,) = model.prompts[0].sections("examples")
+    assert FIRST.user["orders"][0] in examples
 
 
 async def test_what_is_asked_before_the_customer_is_known_is_never_recalled(desk: Desk) -> None:
