@@ -34,6 +34,7 @@ from parley.events.values import (
     Steps,
     SubGoalVerdict,
     Subject,
+    TellsSubjects,
     Text,
     TimeZone,
     ToolPolicy,
@@ -154,11 +155,7 @@ class PlanDrafted(Event):
         False,
         description="true: the remark that this event answers is a new request; false: it is about what was in review",
     )
-    tells_subjects: bool = Field(
-        False,
-        exclude_if=is_empty,
-        description="true: tools that could be planned tell whom a call is about; left out otherwise",
-    )
+    tells_subjects: TellsSubjects = False
     number: DisplayNumber = Field(0, description="a number for people: 1, 2, 3 …")
 
 
@@ -400,11 +397,7 @@ class TurnPlanned(Event):
     path: PathPlan | None = Field(
         None, description="the path through nodes of flows; none: the plan does not walk a flow"
     )
-    tells_subjects: bool = Field(
-        False,
-        exclude_if=is_empty,
-        description="true: tools that could be planned tell whom a call is about; left out otherwise",
-    )
+    tells_subjects: TellsSubjects = False
     begins_round: bool = Field(
         False,
         description="true: the remark that this event answers is a new request; false: it is about what was in review",

@@ -76,6 +76,15 @@ def is_true(value: object) -> bool:
     return value is True
 
 
+TellsSubjects = Annotated[
+    bool,
+    Field(
+        exclude_if=is_empty,
+        description="true: tools that could be planned tell whom a call is about; left out otherwise",
+    ),
+]
+
+
 class Ended(Stored):
     """An action that an event ends without an outcome of its own. `began`: it was running."""
 

@@ -84,7 +84,7 @@ def customers() -> Iterator[Customer]:
 FIRST, SECOND, *_ = customers()
 
 
-class Desk:
+class Services:
     """All services on one bus. Each session is of the same user."""
 
     def __init__(self, settings: Settings, bus: Bus) -> None:
@@ -113,77 +113,77 @@ class Desk:
 
 
 @pytest_asyncio.fixture
-async def desk(settings: Settings, bus: Bus) -> AsyncIterator[Desk]:
+async def services(settings: Settings, bus: Bus) -> AsyncIterator[Services]:
     service = PlanStore(settings)
     await service.start()
-    yield Desk(settings, bus)
+    yield Services(settings, bus)
     await service.stop()
 
 
-def found(values: set[str], prompts: list[Prompt]) -> list[tuple[str, str]]:
+def values_in(values: set[str], prompts: list[Prompt]) -> list[tuple[str, str]]:
     """The values that are in prompts, with the role of each prompt."""
     return [(prompt.role, value) for prompt in prompts for value in sorted(values) if value in prompt.text]
 
 
-async def test_a_customers_values_are_in_no_prompt_of_a_session_about_another(desk: Desk) -> None:
-    session, prompts = await desk.serves("one", *FIRST.replies(), text=FIRST.request)
+async def test_a_customers_values_are_in_no_prompt_of_a_session_about_another(services: Services) -> None:
+    session, prompts = await services.serves("one", *FIRST.replies(), text=FIRST.request)
     assert (session.rest_reason, session.subject) == ("answered", f"retail:{FIRST.user_id}")
-    assert {value for _, value in found(FIRST.values, prompts)} >= {FIRST.user_id, *FIRST.user["orders"]}
+    assert {value for _, value in values_in(FIRST.values, prompts)} >= {FIRST.user_id, *FIRST.user["orders"]}
 
-    session, prompts = await desk.serves("two", *SECOND.replies(), text=SECOND.request)
+    session, prompts = await services.serves("two", *SECOND.replies(), text=SECOND.request)
     assert (session.rest_reason, session.subject) == ("answered", f"retail:{SECOND.user_id}")
     assert {prompt.role for prompt in prompts} == {"planner", "verifier", "generator"}
-    assert found(FIRST.values, prompts) == []
-    assert await desk.recalled("two") == [[], []]
+    assert values_in(FIRST.values, prompts) == []
+    assert await services.recalled("two") == [[], []]
 
     # asked again once it is known whom the session is about
-    _, prompts = await desk.serves("one-again", *FIRST.replies(), text=FIRST.request)
-    assert await desk.recalled("one-again") == [[], ["one"]]
+    _, prompts = await services.serves("one-again", *FIRST.replies(), text=FIRST.request)
+    assert await services.recalled("one-again") == [[], ["one"]]
     assert [bool(prompt.sections("recalled")) for prompt in prompts if prompt.task == "turn"] == [False, True]
     assert [bool(prompt.sections("examples")) for prompt in prompts if prompt.task == "turn"] == [False, True]
     (recalled,) = next(prompt for prompt in prompts if prompt.sections("recalled")).sections("recalled")
     assert FIRST.request in recalled
     assert LESSON.format(**FIRST.user["address"]) in recalled
-    assert found(SECOND.values, prompts) == []
+    assert values_in(SECOND.values, prompts) == []
 
 
-async def test_an_accepted_plan_is_no_example_for_another_customer(desk: Desk) -> None:
+async def test_an_accepted_plan_is_no_example_for_another_customer(services: Services) -> None:
     fine = TurnVerdict(status="success", next_action="complete", reasoning="Done.")
     for customer, session_id in ((FIRST, "one"), (SECOND, "two"), (FIRST, "one-again")):
-        session, prompts = await desk.serves(
+        session, prompts = await services.serves(
             session_id, customer.plan(), fine, text=customer.request, workflow="execution_plan"
         )
         assert (session.rest_reason, session.subject) == ("answered", f"retail:{customer.user_id}")
         assert not any(prompt.sections("examples") for prompt in prompts), "whom it is about is known after the plan"
-        assert found(SECOND.values if customer is FIRST else FIRST.values, prompts) == []
+        assert values_in(SECOND.values if customer is FIRST else FIRST.values, prompts) == []
     # the next request of a session whose customer is known
-    ann = Person(desk.bus, "one-again")
+    ann = Person(services.bus, "one-again")
     model = ScriptedModel(FIRST.plan(), fine)
-    async with working(desk.settings, model, store=PlanStoreClient):
+    async with working(services.settings, model, store=PlanStoreClient):
         await ann.does(c.Say(text=FIRST.request))
         await ann.phase("resting", "failed")
     (examples,) = model.prompts[0].sections("examples")
     assert FIRST.user["orders"][0] in examples
 
 
-async def test_what_is_asked_before_the_customer_is_known_is_never_recalled(desk: Desk) -> None:
+async def test_what_is_asked_before_the_customer_is_known_is_never_recalled(services: Services) -> None:
     no_one = Planned(tool="find_user_id_by_email", arguments={"email": f"not-{FIRST.user['email']}"})
     missed = (turn(no_one), NothingToDo(reason="There is no such customer."))  # a rule judges the failed read
     sorry = AnswerDraft(text="I do not find you.", confidence=1, evidence=[])
-    session, _ = await desk.serves("unknown", *missed, sorry, text=FIRST.request)
+    session, _ = await services.serves("unknown", *missed, sorry, text=FIRST.request)
     assert (session.rest_reason, session.subject, session.subjects) == ("answered", "", "possible")
     for number, customer in enumerate((FIRST, SECOND), 1):
-        await desk.serves(f"known-{number}", *customer.replies(), text=customer.request)
-        assert await desk.recalled(f"known-{number}") == [[], []]
+        await services.serves(f"known-{number}", *customer.replies(), text=customer.request)
+        assert await services.recalled(f"known-{number}") == [[], []]
 
 
-async def test_work_without_tools_is_recalled_by_any_session(desk: Desk) -> None:
+async def test_work_without_tools_is_recalled_by_any_session(services: Services) -> None:
     program = "Write a program for what is in my order"
-    await desk.serves(
+    await services.serves(
         "program", PlanDraft(goal=program, steps=[TextStep(text="Write")]), text=program, workflow="conversation"
     )
-    ann = Person(desk.bus, "program")
+    ann = Person(services.bus, "program")
     await ann.does(c.CancelPlan())
-    await desk.store.ask("session.get", session_id="program")
-    await desk.serves("two", *SECOND.replies(), text=f"{program}. {SECOND.request}")
-    assert await desk.recalled("two") == [["program"], []]
+    await services.store.ask("session.get", session_id="program")
+    await services.serves("two", *SECOND.replies(), text=f"{program}. {SECOND.request}")
+    assert await services.recalled("two") == [["program"], []]

@@ -10,7 +10,8 @@ import httpx2
 import pytest
 
 from parley.events.values import SessionSettings
-from services.planner.recall import cosine, rank, recall
+from services.planner.recall import cosine, rank, recall, recalls_now
+from shared.domain.memory import Memory
 from shared.domain.session import Session, with_counts, with_words
 from shared.llm.embeddings import Embeddings
 from shared.settings import Settings

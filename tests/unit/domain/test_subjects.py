@@ -25,7 +25,7 @@ def looks(number: int, subject: str | None, *, tells: bool = True, then: str = "
     return turn(act(f"{number}.1"), tells_subjects=tells), c.Start(), c.Finish(outcomes=(ended,)), verdict(then)
 
 
-def told(session: Session) -> tuple[str, Subjects, str | None]:
+def subject_of(session: Session) -> tuple[str, Subjects, str | None]:
     return session.subject, session.subjects, memory_subject(session)
 
 
@@ -51,33 +51,33 @@ def test_plans_and_outcomes_tell_whom_a_session_is_about(
     lines: tuple[StoryLine, ...], expected: tuple[str, Subjects, str | None]
 ) -> None:
     session = given(*lines).session
-    assert told(session) == expected
+    assert subject_of(session) == expected
     assert recall_subject(session) == (expected[2] or "")
 
 
 def test_each_request_states_anew_whether_tools_tell_but_a_known_subject_stays() -> None:
     without = given(AGENTFLOW, *looks(1, None, tells=False, then="complete"), answer(), new_request("And now?"))
-    assert told(without.session) == ("", "unstated", None)
+    assert subject_of(without.session) == ("", "unstated", None)
     known = given(AGENTFLOW, *looks(1, ANN, then="complete"), answer(), new_request("And now?"))
-    assert told(known.session) == (ANN, "possible", ANN)
-    assert told(given(turn(nothing=True), begin=known.session).session) == (ANN, "possible", ANN)
+    assert subject_of(known.session) == (ANN, "possible", ANN)
+    assert subject_of(given(turn(nothing=True), begin=known.session).session) == (ANN, "possible", ANN)
 
 
 def test_a_late_outcome_tells_too() -> None:
     stopped = given(AGENTFLOW, turn(act("1.1"), tells_subjects=True), c.Start(), c.Stop())
     ended = c.Finish(outcomes=(Outcome(action_id="1.1", ok=True, subject=ANN),))
-    assert told(given(ended, begin=stopped.session).session) == (ANN, "possible", ANN)
+    assert subject_of(given(ended, begin=stopped.session).session) == (ANN, "possible", ANN)
 
 
 def test_a_poll_tells_too() -> None:
     polling = session_after(*approved_plan(POLL), begin_polling())
-    assert told(after_poll(polling, 1, {"status": "new"}, subject=ANN)) == (ANN, "possible", ANN)
+    assert subject_of(after_poll(polling, 1, {"status": "new"}, subject=ANN)) == (ANN, "possible", ANN)
 
 
 def test_under_older_rules_nothing_tells_whom_a_turn_was_about() -> None:
     began = given(AGENTFLOW)
     older = replace(began.session, rules=2)
-    assert told(evolve(older, began.when(turn(nothing=True)).then_event())) == ("", "several", None)
+    assert subject_of(evolve(older, began.when(turn(nothing=True)).then_event())) == ("", "several", None)
 
 
 def test_a_fork_is_about_whom_its_parent_is_about() -> None:
@@ -92,7 +92,7 @@ def test_a_fork_is_about_whom_its_parent_is_about() -> None:
         parent_version=1,
         carried=carry_over(parent),
     )
-    assert told(session_forked(fork)) == (ANN, "possible", ANN)
+    assert subject_of(session_forked(fork)) == (ANN, "possible", ANN)
     older = fork.model_copy(update={"carried": fork.carried.model_copy(update={"subject": "", "subjects": "several"})})
     assert memory_subject(session_forked(older)) is None
 
