@@ -113,9 +113,7 @@ class Carried(Stored):
     flow_states: dict[str, tuple[dict[str, JsonValue], ...]] = Field(
         default_factory=dict, description="by flow, what its earlier paths produced, the newest last"
     )
-    subject: Annotated[
-        Subject, Field(exclude_if=is_empty, description="whom the parent is about; absent where nothing told")
-    ] = ""
+    subject: Annotated[Subject, Field(exclude_if=is_empty, description="whom the parent is about, if known")] = ""
     subjects: Subjects = Field(
         "several",
         exclude_if=lambda subjects: subjects == "several",

@@ -77,11 +77,7 @@ def is_true(value: object) -> bool:
 
 
 TellsSubjects = Annotated[
-    bool,
-    Field(
-        exclude_if=is_empty,
-        description="true: tools that could be planned tell whom a call is about; left out otherwise",
-    ),
+    bool, Field(exclude_if=is_empty, description="true: tools on offer tell whom a call is about")
 ]
 
 
@@ -440,8 +436,7 @@ class Outcome(ActionAttempt):
     subject: Subject | None = Field(
         None,
         exclude_if=is_none,
-        description="whom the call was about, as `<pack>:<name>`; empty where the pack cannot tell of this call, "
-        "absent where it never tells",
+        description="whom the call was about, as `<pack>:<name>`; empty where the pack cannot tell; else absent",
     )
     files: Annotated[dict[str, FileRef | None], Field(exclude_if=is_empty)] = Field(
         default_factory=dict,

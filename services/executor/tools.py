@@ -21,13 +21,14 @@ NO_FILES: Mapping[str, FileRef | None] = MappingProxyType({})
 
 
 class ToolInvocation(NamedTuple):
-    """One call of a tool. `key` is its idempotency key. A node asks a model through `context`."""
+    """One call of a tool. `key` is its idempotency key. A node asks a model by `context`, and adds to `subjects`."""
 
     session: Session
     key: str
     arguments: Arguments
     context: WorkContext | None = None
     action: Action | None = None
+    subjects: list[str] | None = None
 
 
 class ToolResult(NamedTuple):

@@ -40,9 +40,8 @@ def with_subjects(before: Session, after: Session, event: SessionEvent) -> Sessi
 
 
 def _with_statement(session: Session, *, tells: bool) -> Session:
-    if session.subjects not in ("unstated", "none") or (session.subjects == "none" and not tells):
-        return session
-    return replace(session, subjects="possible" if tells else "none")
+    open_to = ("unstated", "none") if tells else ("unstated",)
+    return replace(session, subjects="possible" if tells else "none") if session.subjects in open_to else session
 
 
 def _with_subject(session: Session, subject: str | None) -> Session:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import JsonValue
 from pydantic_core import to_json, to_jsonable_python
@@ -25,14 +25,6 @@ ORIGIN = "flow:"
 MAX_OUTPUTS = 200_000  # bytes of a node's outputs in its event, where later nodes read them
 MAX_PATH_OUTPUTS = 2_000_000  # bytes of the outputs of all nodes of a path: services exchange the complete session
 TIMEOUT = 3600.0  # the node's own model and tool calls have shorter deadlines
-
-
-class _Caller(NamedTuple):
-    """A node that runs, and whom the calls that it makes turn out to be about."""
-
-    node: Node
-    call: ToolInvocation
-    subjects: list[str]
 
 
 class NodeTools:
@@ -92,18 +84,17 @@ class NodeTools:
         )
 
     async def _run(self, flow: Flow, node: Node, call: ToolInvocation) -> ToolResult:
-        caller = _Caller(node, call, [])
-        result = await self._result(flow, caller)
-        subject = " ".join(dict.fromkeys(filter(None, caller.subjects)))  # of several, it is none of them alone
-        return result._replace(subject=subject if caller.subjects else None)
+        subjects: list[str] = []
+        result = await self._result(flow, node, call._replace(subjects=subjects))
+        subject = " ".join(dict.fromkeys(filter(None, subjects)))  # of several, it is none of them alone
+        return result._replace(subject=subject if subjects else None)
 
-    async def _result(self, flow: Flow, caller: _Caller) -> ToolResult:
-        node, call, _ = caller
+    async def _result(self, flow: Flow, node: Node, call: ToolInvocation) -> ToolResult:
         known = state_of(flow, call.session)
         state = known | dict(call.arguments)
         try:
             _check_runnable(node, call, known)
-            returned = await node.run(self._node_run(flow, caller, state))
+            returned = await node.run(self._node_run(flow, node, call, state))
         except NodeFailed as error:
             return ToolResult(ok=False, error=str(error), unknown=error.unknown)
         outputs, next_node = returned if isinstance(returned, NodeResult) else (returned, "")
@@ -127,13 +118,12 @@ class NodeTools:
             )
         return ToolResult(ok=True, value=value)
 
-    def _node_run(self, flow: Flow, caller: _Caller, state: Outputs) -> NodeRun:
-        call = caller.call
+    def _node_run(self, flow: Flow, node: Node, call: ToolInvocation, state: Outputs) -> NodeRun:
         answer = call.action.result if call.action else None
         return NodeRun(
             state=state,
             ask_model=partial(_ask_model, call),
-            call_tool=partial(self._call_tool, caller),
+            call_tool=partial(self._call_tool, node, call),
             answer=answer if isinstance(answer, str) else None,
             arguments=call.arguments,
             user_set=user_set_names(flow.name, call.session.turn),
@@ -141,9 +131,10 @@ class NodeTools:
             flows=self.specs(),
         )
 
-    async def _call_tool(self, caller: _Caller, name: str, arguments: Arguments, key: str = "") -> ToolAnswer:
+    async def _call_tool(
+        self, node: Node, call: ToolInvocation, name: str, arguments: Arguments, key: str = ""
+    ) -> ToolAnswer:
         """Call a registered tool. Its effect may not exceed the effect that the node declares."""
-        node, call, subjects = caller
         tool = self._registered.find(name)
         if tool is None:
             return ToolAnswer(ok=False, error=f"There is no tool “{name}”.")
@@ -154,7 +145,8 @@ class NodeTools:
             return ToolAnswer(ok=False, error=f"{why} Write “effect: {tool.spec.effect}” in the flow.")
         tool_call = ToolInvocation(call.session, f"{call.key}/{key}" if key else call.key, arguments)
         result = await call_with_timeout(tool, lambda: tool.run(tool_call))
-        subjects += [] if result.subject is None else [result.subject]
+        if result.subject is not None and call.subjects is not None:
+            call.subjects.append(result.subject)
         if result.files:  # a node's outcome cannot record changed files
             why = f"“{name}” changes files: use it in a turn or a plan, not in a flow."
             return ToolAnswer(ok=False, error=why, unknown=not tool.is_repeatable)
