@@ -99,11 +99,10 @@ class AskedBeside:
 class Session:
     """The fold of a session's first `version` events: general fields first, then the parts of the workflows.
 
-    Changing the workflow keeps all parts. `needs` is the highest log format among the events, `rules` the version of
-    the rules that fold them. `reply`: a message is to be answered beside the work, or while somebody else is due.
-    `since_version`: of the event that led to the current phase or review. `resume_phase`: the phase that failed, was
-    stopped, or asked; a retry or answer enters it again. `left_running`: actions of earlier turns that still run, whose
-    outcomes are recorded too. `flow_results`: what earlier paths returned. `subject`: whom the newest call was about.
+    Changing the workflow keeps all parts. `needs`: the highest log format among the events; `rules`: those that fold it.
+    `reply`: a message to be answered beside the work. `since_version`: of the event that led to the phase or review.
+    `resume_phase`: the one that failed, was stopped, or asked; a retry or answer enters it again. `left_running`: earlier
+    turns' actions that still run. `flow_results`: by flow, of earlier paths. `subject`: whom the newest call was about.
     """
 
     id: str
