@@ -99,10 +99,10 @@ class AskedBeside:
 class Session:
     """The fold of a session's first `version` events: general fields first, then the parts of the workflows.
 
-    Changing the workflow keeps all parts. `needs`: the highest log format among the events; `rules`: those that fold it.
+    Changing the workflow keeps all parts. `needs`: the highest log format among the events; `rules`: those of the fold.
     `reply`: a message to be answered beside the work. `since_version`: of the event that led to the phase or review.
-    `resume_phase`: the one that failed, was stopped, or asked; a retry or answer enters it again. `left_running`: earlier
-    turns' actions that still run. `flow_results`: by flow, of earlier paths. `subject`: whom the newest call was about.
+    `resume_phase`: the one that failed, was stopped, or asked; a retry or answer enters it again. `left_running`: older
+    turns' actions that still run. `flow_results`: by flow, of paths. `subject`: whom the newest call was about.
     """
 
     id: str
