@@ -59,10 +59,11 @@ def _node(flow: FlowForm, name: str, form: NodeForm) -> Node:
         )
     if form.set is not None:
         return Node(spec, partial(_run_set, form.set))
+    run, tools = partial(_run_tools, form), tuple(call.tool for call in form.calls)
     if len(form.calls) > 1:
-        return Node(spec, partial(_run_tools, form))
+        return Node(spec, run, tools=tools)
     call = form.calls[0]
-    return Node(spec, partial(_run_tools, form), tool=call.tool, resolves=partial(fill, call.arguments))
+    return Node(spec, run, tool=call.tool, resolves=partial(fill, call.arguments), tools=tools)
 
 
 def reply_of(name: str, form: NodeForm) -> type[Reply]:

@@ -98,7 +98,7 @@ class Node:
 
     `proposes`: in a session that confirms nothing, the node does not ask but continues with its own proposal. A node
     that does not propose always asks. `tool` is the registered tool that the node calls, if it makes exactly one call;
-    `resolves` makes the arguments of that call.
+    `resolves` makes the arguments of that call. `tools` are all registered tools that it may call, if that is known.
     """
 
     spec: NodeSpec
@@ -107,6 +107,7 @@ class Node:
     proposes: bool = True
     tool: str = ""
     resolves: Callable[[State], Outputs] | None = None
+    tools: tuple[str, ...] = ()
 
     def resolved(self, state: State) -> Outputs:
         """The arguments that the node would run with now; an approval is bound to them. Raises NodeFailed.

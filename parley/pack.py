@@ -1,8 +1,10 @@
 """A pack: tools with their rules and prompt, and the resources that they share."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from pydantic import JsonValue
 
 from parley.tool import Tool
 
@@ -31,6 +33,19 @@ class Pack:
             raise ValueError(f"{invalid[0]!r} is no name for a pack or a tool: use 1 to 64 letters, digits, - and _.")
         self.rules = tuple(rules)
         self.prompt = prompt
+
+    @property
+    def tells_subjects(self) -> bool:
+        """Whether this pack overrides `subject`."""
+        return type(self).subject is not Pack.subject
+
+    def subject(self, tool: str, arguments: Mapping[str, JsonValue], result: JsonValue) -> str:
+        """Whom this successful call was about, such as a customer's id; "" if the call does not tell.
+
+        Override it if the tools work on people's records. What came of a request is then recalled only in sessions
+        about the same subject; and never, if no call of its session tells whom it is about, or calls tell of several.
+        """
+        return ""
 
     async def open(self, settings: Any) -> None:
         """Open what the tools share. `settings` are Parley's; load your own from wherever you like.

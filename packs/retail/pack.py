@@ -1,6 +1,7 @@
 """The retail store as a pack. Each call uses its session's world."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
@@ -38,6 +39,13 @@ class Retail(Pack):
         worlds = Worlds(settings.retail_url, partial(_data, settings.parley_retail_data_dir))
         await worlds.open()
         self._worlds, self.fingerprint = worlds, worlds.fingerprint
+
+    def subject(self, tool: str, arguments: Mapping[str, JsonValue], result: JsonValue) -> str:
+        """The customer's id: what a search for it finds, or that of the order or customer that a call is about."""
+        if tool in ("find_user_id_by_email", "find_user_id_by_name_zip"):
+            return str(result)
+        owner = result.get("user_id") if isinstance(result, dict) else None
+        return str(owner or arguments.get("user_id") or "")
 
     async def close(self) -> None:
         if self._worlds:

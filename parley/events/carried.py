@@ -16,6 +16,8 @@ from parley.events.values import (
     Speaker,
     Steps,
     Stored,
+    Subject,
+    Subjects,
     Text,
     TimeZone,
     Workflow,
@@ -110,6 +112,12 @@ class Carried(Stored):
     confidence: float = Field(0, ge=0, le=1, description="0 to 1")
     flow_states: dict[str, tuple[dict[str, JsonValue], ...]] = Field(
         default_factory=dict, description="by flow, what its earlier paths produced, the newest last"
+    )
+    subject: Annotated[Subject, Field(exclude_if=is_empty, description="whom the parent is about, if known")] = ""
+    subjects: Subjects = Field(
+        "several",
+        exclude_if=lambda subjects: subjects == "several",
+        description="whether the parent can be about somebody; left out if about several, and by older releases",
     )
     files: Annotated[dict[str, FileRef], Field(exclude_if=is_empty)] = Field(
         default_factory=dict, description="by name, the session's files; absent where there are none"

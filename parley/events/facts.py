@@ -33,6 +33,8 @@ from parley.events.values import (
     StepId,
     Steps,
     SubGoalVerdict,
+    Subject,
+    TellsSubjects,
     Text,
     TimeZone,
     ToolPolicy,
@@ -153,6 +155,7 @@ class PlanDrafted(Event):
         False,
         description="true: the remark that this event answers is a new request; false: it is about what was in review",
     )
+    tells_subjects: TellsSubjects = False
     number: DisplayNumber = Field(0, description="a number for people: 1, 2, 3 …")
 
 
@@ -394,6 +397,7 @@ class TurnPlanned(Event):
     path: PathPlan | None = Field(
         None, description="the path through nodes of flows; none: the plan does not walk a flow"
     )
+    tells_subjects: TellsSubjects = False
     begins_round: bool = Field(
         False,
         description="true: the remark that this event answers is a new request; false: it is about what was in review",
@@ -582,6 +586,9 @@ class ActionPolled(Event):
         None, description="the value that the poll returned; when the condition holds, the step's output"
     )
     error: str = Field("", description="why the poll failed or the step gave up; empty otherwise")
+    subject: Subject | None = Field(
+        None, exclude_if=is_none, description="whom the poll was about, as in an outcome; absent where it cannot tell"
+    )
     end: PollEnd | None = Field(
         None, description="`met`: the condition holds; `given_up`: the step failed; null: it polls again"
     )

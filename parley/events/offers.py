@@ -12,6 +12,7 @@ from parley.events.values import (
     PlanKind,
     Steps,
     Stored,
+    TellsSubjects,
     Text,
     is_empty,
 )
@@ -36,6 +37,7 @@ class OfferedPlan(Stored):
         tuple[Text, ...],
         Field(exclude_if=is_empty, description="steps of the person's own that this version leaves out, in words"),
     ] = ()
+    tells_subjects: TellsSubjects = False
 
 
 class OfferedCode(Stored):
@@ -61,6 +63,7 @@ class OfferedTurn(Stored):
     path: PathPlan | None = Field(
         None, description="the path through nodes of flows; none: the plan does not walk a flow"
     )
+    tells_subjects: TellsSubjects = False
 
 
 OfferedDraft = Annotated[OfferedPlan | OfferedCode | OfferedTurn, Field(discriminator="type")]

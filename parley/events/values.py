@@ -32,6 +32,10 @@ ActionId = Annotated[str, Field(min_length=1, max_length=64)]
 STEP_ID = r"^[A-Za-z][A-Za-z0-9_-]{0,31}$"
 StepId = Annotated[str, Field(pattern=STEP_ID)]
 Attempt = Annotated[int, Field(ge=1)]
+Subject = Annotated[str, Field(max_length=500)]
+# Whether a session can be about somebody. none: no tool tells; possible: tools that tell were on offer or ran; several:
+# calls were about several; unstated: no plan of the request has stated it yet.
+Subjects = Literal["unstated", "none", "possible", "several"]
 
 
 class Value(BaseModel):
@@ -70,6 +74,11 @@ def is_empty(value: object) -> bool:
 
 def is_true(value: object) -> bool:
     return value is True
+
+
+TellsSubjects = Annotated[
+    bool, Field(exclude_if=is_empty, description="true: tools on offer tell whom a call is about")
+]
 
 
 class Ended(Stored):
@@ -395,8 +404,9 @@ class Outcome(ActionAttempt):
     With a `size` (bytes) the result is only the beginning of what the tool returned. The full result is being stored,
     and `result.stored` or `result.lost` follows.
 
-    The tool's pack sets three fields: `confirmed` tells whether the result shows the intended change (None: not
-    checked), `violation` names the rules that the call broke, `handed_over` tells that a person has the request now.
+    The tool's pack sets four fields: `confirmed` tells whether the result shows the intended change (None: not
+    checked), `violation` names the rules that the call broke, `handed_over` tells that a person has the request now,
+    `subject` tells whom the call was about ("": the pack cannot tell of this call; None: it never tells).
     `files`, by name: the new content of the session's files that the call changed; None: the file is deleted.
     """
 
@@ -422,6 +432,11 @@ class Outcome(ActionAttempt):
         False,
         exclude_if=is_empty,
         description="true where the call handed the request over to a person; absent otherwise",
+    )
+    subject: Subject | None = Field(
+        None,
+        exclude_if=is_none,
+        description="whom the call was about, as `<pack>:<name>`; empty where the pack cannot tell; else absent",
     )
     files: Annotated[dict[str, FileRef | None], Field(exclude_if=is_empty)] = Field(
         default_factory=dict,

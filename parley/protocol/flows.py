@@ -2,7 +2,7 @@
 
 from pydantic import Field, JsonValue
 
-from parley.events.values import Effect, Line, Value
+from parley.events.values import Effect, Line, Value, is_empty
 
 FLOWS_LIST = "flows.list"  # ListFlows -> FlowPage
 
@@ -30,13 +30,14 @@ class NodeSpec(Value):
 
 class FlowSpec(Value):
     """A flow; a full path begins at its first node. `starts`: names that are in every run's initial state; `may_start`:
-    names that are in some runs'."""
+    names that are in some runs'. `tells_subjects`: a node calls tools that tell whom a call is about."""
 
     name: Line
     description: str
     nodes: tuple[NodeSpec, ...]
     starts: tuple[Line, ...] = ("request",)
     may_start: tuple[Line, ...] = ()
+    tells_subjects: bool = Field(False, exclude_if=is_empty)
 
     def node(self, name: str) -> NodeSpec | None:
         return next((node for node in self.nodes if node.name == name), None)

@@ -34,6 +34,7 @@ class ToolSpec(Value):
     no event. `confirm`: why a person must confirm each call, unless the session confirms nothing. `checked`: its pack
     can check which calls are forbidden. `offered`: planners may plan calls of it. `waits_for`: it can only be a step of
     a plan, and waits for a person, a time or a condition. `returns`: a JSON Schema of its result, if it declares one.
+    `tells_subjects`: its pack tells whom calls are about.
     """
 
     name: Line
@@ -49,6 +50,7 @@ class ToolSpec(Value):
     offered: bool = Field(True, exclude_if=bool)
     waits_for: WaitsFor | None = Field(None, exclude_if=is_none)
     returns: dict[str, JsonValue] | None = Field(None, exclude_if=is_none)
+    tells_subjects: bool = Field(False, exclude_if=is_empty)
 
     @property
     def fingerprint(self) -> str:
@@ -89,6 +91,7 @@ class ToolPage(Value):
 
     `others`: names of the tools left out, best match first, at most MAX_OTHERS. `rules`: the terms and rules of the
     packs that these tools are from, for the planner. `troubles`: tool sources that are unavailable now.
+    `tells_subjects`: a pack tells whom calls of its tools are about, be they listed here or not.
     """
 
     tools: tuple[ToolSpec, ...]
@@ -97,6 +100,7 @@ class ToolPage(Value):
     world: str = ""
     rules: tuple[Line, ...] = ()
     troubles: tuple[str, ...] = ()
+    tells_subjects: bool = Field(False, exclude_if=is_empty)
 
 
 class PreviewCall(Value):
@@ -156,11 +160,15 @@ class LookNow(Value):
 
 
 class LookResult(Value):
-    """The result of one poll. `error`: why there is no value; the step polls again. `met`: the condition holds."""
+    """The result of one poll. `error`: why there is no value; the step polls again. `met`: the condition holds.
+
+    `subject`: whom the poll was about, as in an outcome.
+    """
 
     value: JsonValue = None
     error: str = ""
     met: bool = False
+    subject: str | None = Field(None, exclude_if=is_none)
 
 
 class PastCall(Value):

@@ -117,6 +117,7 @@ async def open_executor(context: ServiceContext) -> AsyncIterator[Endpoints]:
             log.info("program_folders_removed", folders=abandoned)
         loaded = LoadedPacks(context.settings.parley_packs_dir)
         names = [pack.name for pack in loaded.packs.values() if pack.tools]
+        tells = any(pack.tells_subjects for pack in loaded.packs.values())
         await loaded.open(context.settings, opened)
         database = next(pack for pack in loaded.packs.values() if isinstance(pack, DatabasePack))
         sql_flow = TextToSql(database.database, QueryHints(context.store).similar)
@@ -130,7 +131,7 @@ async def open_executor(context: ServiceContext) -> AsyncIterator[Endpoints]:
         nodes = NodeTools(Flows([sql_flow], context.settings.parley_flows_dir), Registry(*sources))
         guide = PathGuide(nodes, context.store)
         registry = Registry(nodes, *sources)
-        requests = ToolRequests(registry, context.store, loaded.packs.values())
+        requests = ToolRequests(registry, context.store, loaded.packs.values(), tells_subjects=tells)
         steps = StepGuide(registry, context.bus, executors)
         guides: dict[str, Guide] = {"flow": guide, "execution_plan": steps, "agentflow": steps}
         yield Endpoints(Executor(registry, context.bus, guides), requests, LookRequests(registry, context.store), guide)

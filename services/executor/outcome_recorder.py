@@ -87,6 +87,7 @@ class OutcomeRecorder:
             violation=excerpt_of(stored.violation, MAX_ERROR),
             handed_over=stored.handed_over,
             files=dict(stored.files),
+            subject=stored.subject,
         )
         await self._outcomes([outcome])
         recorded = self._recorded.get(spec.id)

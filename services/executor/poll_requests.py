@@ -104,7 +104,8 @@ class LookRequests:
         if stricter_ruling(session, action, poll_rule(self._registry, session, action, tool)):
             raise CannotPoll(f"{polling.tool} asks before each call by now: stop the plan and retry it to be asked.")
         value = await _read(tool, session, action, polling.arguments)
-        return LookResult(value=value, met=holds(polling.condition, value))
+        subject = tool.subject(polling.arguments, value) if tool.subject else None
+        return LookResult(value=value, met=holds(polling.condition, value), subject=subject)
 
 
 async def _read(

@@ -94,7 +94,10 @@ class StepExecutors:
         result = ToolResult(bool(returned.ok), error=str(returned.error), unknown=bool(returned.unknown))
         own_files = call_context.files.changes if isinstance(call_context.files, CallFiles) else {}
         files = {**running.files, **own_files} if returned.ok else {}
-        return with_json_value(result, returned.value, tool.spec.effect)._replace(files=files)
+        result = with_json_value(result, returned.value, tool.spec.effect)._replace(files=files)
+        if tool.subject is None or not result.ok:
+            return result
+        return result._replace(subject=running.subject or tool.subject(call.arguments, result.value))
 
 
 class _RunningTool:
@@ -106,6 +109,7 @@ class _RunningTool:
         self._call = call
         self._ran = False
         self.files = ToolResult(ok=True).files
+        self.subject: str | None = None
 
     async def __call__(self) -> StepResult:
         tool = self._tool
@@ -115,7 +119,7 @@ class _RunningTool:
             raise Failed(f"{tool.spec.name} has run for this step, and may not run again.", unknown=True)
         self._ran = True
         result = await run_within_deadline(tool, lambda: tool.run(self._call))
-        self.files = result.files
+        self.files, self.subject = result.files, result.subject
         return StepResult(result.value, result.ok, result.error, result.unknown)
 
 

@@ -20,7 +20,10 @@ _in_tool = ContextVar("in_tool", default=False)
 
 
 async def call_with_timeout(tool: RegisteredTool, run: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
-    """Run the call within its deadline, with a metric and a span. Neither records arguments or results."""
+    """Run the call within its deadline, with a metric and a span. Neither records arguments or results.
+
+    However a call ends, its result says whether its pack tells whom calls are about.
+    """
     name = tool.spec.name
     attributes = {names.OPERATION: "execute_tool", names.TOOL: name, names.EFFECT: tool.spec.effect}
     with (
@@ -31,7 +34,7 @@ async def call_with_timeout(tool: RegisteredTool, run: Callable[[], Awaitable[To
         timing.outcome = "ok" if result.ok else "unknown" if result.unknown else "error"
         if not result.ok:
             span.fail(timing.outcome)
-    return result
+    return result._replace(subject="") if tool.subject and result.subject is None else result
 
 
 async def run_within_deadline(tool: RegisteredTool, run: Callable[[], Awaitable[ToolResult]]) -> ToolResult:

@@ -34,12 +34,18 @@ PREVIEW_TIMEOUT = 3.0  # per preview of a plan's calls, in seconds
 
 
 class ToolRequests:
-    """Answers requests about the registry's tools. `packs` contribute their prompts and rules."""
+    """Answers requests about the registry's tools. `packs` contribute their prompts and rules.
 
-    def __init__(self, registry: Registry, store: SessionLoader, packs: Collection[Pack] = ()) -> None:
+    `tells_subjects`: a pack tells whom calls are about, be it open or not.
+    """
+
+    def __init__(
+        self, registry: Registry, store: SessionLoader, packs: Collection[Pack] = (), *, tells_subjects: bool = False
+    ) -> None:
         self._registry = registry
         self._store = store
         self._packs = packs
+        self._tells_subjects = tells_subjects
 
     async def list(self, _: str, data: bytes) -> bytes:
         """Answer TOOLS_LIST."""
@@ -59,7 +65,9 @@ class ToolRequests:
         named = [spec for spec in specs if spec.name in ask.names]
         wanted = [spec for spec in (matching if ask.matching else ranked) if spec not in named]
         chosen = (*named, *wanted[: max(ask.limit - len(named), 0)])
-        return self._page(chosen, [spec.name for spec in ranked]).model_dump_json().encode()
+        page = self._page(chosen, [spec.name for spec in ranked])
+        tells = any(spec.tells_subjects for spec in specs) or (self._tells_subjects and not ask.only)
+        return page.model_copy(update={"tells_subjects": tells}).model_dump_json().encode()
 
     def _page(self, chosen: tuple[ToolSpec, ...], names: Sequence[str]) -> ToolPage:
         chosen_names = {spec.name for spec in chosen}

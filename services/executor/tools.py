@@ -21,13 +21,14 @@ NO_FILES: Mapping[str, FileRef | None] = MappingProxyType({})
 
 
 class ToolInvocation(NamedTuple):
-    """One call of a tool. `key` is its idempotency key. A node asks a model through `context`."""
+    """One call of a tool. `key` is its idempotency key. A node asks a model by `context`, and adds to `subjects`."""
 
     session: Session
     key: str
     arguments: Arguments
     context: WorkContext | None = None
     action: Action | None = None
+    subjects: list[str] | None = None
 
 
 class ToolResult(NamedTuple):
@@ -35,7 +36,8 @@ class ToolResult(NamedTuple):
 
     `unknown`: it is not known whether the call took effect. `cause`: why it was ended from outside, if it was. The pack
     says whether the result shows the intended change (`confirmed`, None if it cannot tell), which rules the call broke
-    (`violation`), and whether it handed the request over to a person. `files` are the changed session files, by name.
+    (`violation`), whether it handed the request over to a person, and whom the call was about (`subject`: "" if this
+    call does not tell, None if none does). `files` are the changed session files, by name.
     """
 
     ok: bool
@@ -47,6 +49,7 @@ class ToolResult(NamedTuple):
     violation: str = ""
     handed_over: bool = False
     files: Mapping[str, FileRef | None] = NO_FILES
+    subject: str | None = None
 
 
 class RegisteredTool(NamedTuple):
@@ -55,7 +58,7 @@ class RegisteredTool(NamedTuple):
     `check` returns why a call is forbidden after earlier calls, or cannot be made with its arguments; without it the
     tool's schema decides on them. `called_tool` is the registered tool that a flow's node
     calls: the user's remembered policy for that tool holds for the node. `cannot_run` tells whether a node lacks an
-    input that its path should have made.
+    input that its path should have made. `subject` tells whom a call with this result was about, "" if it cannot.
     """
 
     spec: ToolSpec
@@ -66,6 +69,7 @@ class RegisteredTool(NamedTuple):
     max_bytes: int = MAX_RESULT
     called_tool: str = ""
     cannot_run: Callable[[Session], bool] | None = None
+    subject: Callable[[Arguments, JsonValue], str] | None = None
 
     @property
     def is_repeatable(self) -> bool:

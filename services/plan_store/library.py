@@ -40,6 +40,7 @@ async def similar(database: ProjectionDatabase, ask: api.SimilarEntries) -> api.
     """Entries ordered by how many words of the query they contain; `total` counts all with at least one."""
     tokens = set(query_tokens(ask.query))
     candidates = _of_user(select(t.library.c.position, t.library.c.search_words), ask.user, saved=ask.saved or None)
+    candidates = candidates.where(t.library.c.subject.in_(("", ask.subject)))
     if ask.workflow:
         candidates = candidates.where(t.library.c.workflow == ask.workflow)
     entries = await rows(database, candidates.order_by(NEWEST).limit(MAX_COMPARED))

@@ -14,6 +14,7 @@ from shared.domain.memory import action_history
 from shared.domain.messages import programmed_plan
 from shared.domain.session import Session
 from shared.domain.state import Plan, Turn
+from shared.domain.subjects import memory_subject
 from shared.domain.workflows import workflow_of_plan, workflow_of_work
 from shared.domain.workflows.flow import path_of, proposal
 from shared.tokenizer import tokenize
@@ -52,6 +53,7 @@ def library_changes(event: SessionEvent, after: Session, position: int) -> Itera
         "workflow": workflow_of_plan(after, program.kind).name if program else workflow_of_work(after).name,
         "steps": _steps(after, program),
         "saved": event.saved,
+        "subject": memory_subject(after),
         "search_text": f"{text}\n{columns['sql']}".casefold(),
         "search_words": " ".join(dict.fromkeys(tokenize(text))),
         "at": event.at,

@@ -10,6 +10,7 @@ from services.plan_store.row_changes import RowChange, RowUpdate, Upsert
 from shared.domain.memory import Memory
 from shared.domain.session import Session
 from shared.domain.state import Failure
+from shared.domain.subjects import memory_subject
 from shared.tokenizer import tokenize
 
 MAX_TEXT = 2_000  # characters of a request, and of its outcome
@@ -17,19 +18,29 @@ MAX_LESSON = 500
 _MINE = t.memories.c.session_id == bindparam("of_session")
 _NEWEST = select(func.max(t.memories.c.position)).where(_MINE).scalar_subquery()
 _END = update(t.memories).where(_MINE, t.memories.c.position == _NEWEST)
+_OF_NOBODY = tuple(
+    update(table).where(table.c.session_id == bindparam("of_session")) for table in (t.memories, t.library)
+)
 
 
 def memory_changes(before: Session, event: SessionEvent, after: Session, position: int) -> Iterator[RowChange]:
     """Insert a row when a request begins, and update its outcome whenever the session comes to rest.
 
     A fork inserts none for its parent's requests. A session that has turned recall off is not recalled by others.
+    Once a session turns out to be about several subjects, no row of it is recalled for one of them any more.
     """
+    if after.subjects == "several" != before.subjects:
+        for statement in _OF_NOBODY:
+            yield RowUpdate(statement, {"subject": None, "of_session": after.id})
     if not after.settings.recall:
         return
     has_ended = after.phase in ("resting", "failed") and not _awaits_next_request(before)
     if begins_request(before, event):
         yield Upsert(t.memories, _new_memory(event, after, position))
-    elif has_ended and _outcome(before) != (outcome := _outcome(after)):
+        return
+    if (subject := memory_subject(after)) != memory_subject(before):
+        yield RowUpdate(_END, {"subject": subject, "of_session": after.id})
+    if has_ended and _outcome(before) != (outcome := _outcome(after)):
         yield _outcome_update(event, after, outcome)
 
 
@@ -57,6 +68,7 @@ def _new_memory(event: SessionEvent, after: Session, position: int) -> dict[str,
         "lesson": "",
         "search_words": "",
         "at": event.at,
+        "subject": memory_subject(after),
     }
 
 

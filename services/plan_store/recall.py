@@ -17,6 +17,7 @@ from sqlalchemy import (
     func,
     literal,
     literal_column,
+    or_,
     select,
     table,
 )
@@ -52,7 +53,7 @@ class _Search(NamedTuple):
 
 
 async def recall(database: ProjectionDatabase, ask: api.RecallMemories) -> api.Memories:
-    scope = {"user": ask.user, "exclude": ask.exclude or ""}
+    scope = {"user": ask.user, "exclude": ask.exclude or "", "subject": ask.subject}
     items: list[RowMapping] = []
     if words := query_tokens(ask.query):
         expression = _match_expression(database, words, every=False)
@@ -115,9 +116,10 @@ def _memories_query(score: ColumnElement[Any]) -> Select[Any]:
     return select(*columns, score.label("score")).where(m.owner == bindparam("user"), m.outcome != "", ~deleted)
 
 
-def _excluding_session(query: Select[Any], *order: ColumnElement[Any]) -> Select[Any]:
-    """The first `most` rows, without those of the session `exclude`."""
-    others = query.where(t.memories.c.session_id != bindparam("exclude"))
+def _for_another_session(query: Select[Any], *order: ColumnElement[Any]) -> Select[Any]:
+    """The first `most` rows that a session about `subject` may recall, without those of the session `exclude`."""
+    m = t.memories.c
+    others = query.where(m.session_id != bindparam("exclude"), or_(m.subject == "", m.subject == bindparam("subject")))
     return others.order_by(*order).limit(bindparam("most", type_=Integer()))
 
 
@@ -125,10 +127,10 @@ def _excluding_session(query: Select[Any], *order: ColumnElement[Any]) -> Select
 def _best_matches(is_sqlite: bool) -> Select[Any]:
     """The best matches. The query is cached: composing it takes longer than running it."""
     query, score = _full_text_search(is_sqlite)
-    return _excluding_session(query, score.desc(), t.memories.c.position.desc())
+    return _for_another_session(query, score.desc(), t.memories.c.position.desc())
 
 
-RECENT = _excluding_session(_memories_query(literal(0.0)), *NEWEST)
+RECENT = _for_another_session(_memories_query(literal(0.0)), *NEWEST)
 
 
 async def _records(database: ProjectionDatabase, memories: Collection[RowMapping]) -> tuple[api.MemoryRecord, ...]:

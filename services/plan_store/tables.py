@@ -156,6 +156,7 @@ memories = Table(
     Column("lesson", SafeText, nullable=False),  # its last unfavourable verdict
     Column("search_words", SafeText, nullable=False),  # of all three, as the full-text index has them
     Column("at", UtcDateTime, nullable=False),
+    Column("subject", SafeText),  # who may recall it: "": any session, NULL: none, else sessions about this subject
     Index(None, "session_id", "position"),
     Index(None, "owner", "at"),
 )
@@ -181,6 +182,7 @@ library = Table(
     Column("at", UtcDateTime, nullable=False),
     Column("workflow", SafeText, nullable=False, server_default="flow"),
     Column("steps", JSON, nullable=False, server_default="[]"),  # of the plan, or the calls of the turn
+    Column("subject", SafeText),  # as in `memories`
     Index(None, "position"),
 )
 

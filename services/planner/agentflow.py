@@ -8,6 +8,7 @@ from parley.reply import AcceptedOffer, QuestionDraft, WordsDraft
 from services.planner.agentflow_prompt import MoreTools, NothingToDo, TurnDraft, build_prompt, render_partial
 from services.planner.examples import Examples, no_examples
 from services.planner.proposals import TurnProposal, is_stalled, validate
+from services.planner.recall import recalls_now
 from services.planner.tool_choice import ToolLookup, choose
 from services.planner.turn_reply import turn_reply
 from shared.domain import commands as c
@@ -36,11 +37,9 @@ async def plan_turn(
     """
     session = drafting_session(context.session)
     if session.settings.task:
-        return c.PlanTurn(
-            sub_goal="Draft a test task", actions=(), reasoning="The task is drafted from what was given."
-        )
-    recalled = await recall(session)
-    similar = await examples(session) if session.counts.turns == session.counts.turns_before else ()
+        reasoning = "The task is drafted from what was given."  # which may be a customer's record
+        return c.PlanTurn(sub_goal="Draft a test task", actions=(), reasoning=reasoning, tells_subjects=True)
+    recalled, similar = (await recall(session), await examples(session)) if recalls_now(session) else ((), ())
     used = _used_tools(session)
     choice = await choose(tools, session.words.request, _words(session), used)
     problems = STALLED if is_stalled(session) else ""
@@ -62,12 +61,12 @@ async def plan_turn(
             render=render_partial,
             refuse=refuse_repeated(context.session),
         )
-        recorded_recall = () if session.counts.turns > session.counts.turns_before else recalled
+        stated = {"recalled": recalled, "tells_subjects": page.tells_subjects}
         match reply.reply:
             case QuestionDraft() | WordsDraft() | AcceptedOffer() as draft:
                 return to_command(draft)
             case NothingToDo() as nothing:
-                return _empty_turn(nothing, recorded_recall)
+                return _empty_turn(nothing).model_copy(update=stated)
             case MoreTools(words=words):
                 searches += 1
                 choice = await choice.with_matching(tools, words, used)
@@ -77,9 +76,11 @@ async def plan_turn(
                 page = choice.all_tools
                 proposal = await checked_by_packs(session, validate(session, turn, page.tools), page, tools)
                 if not proposal.problems:
-                    return _turn(turn, proposal, recorded_recall)
+                    return _turn(turn, proposal).model_copy(update=stated)
                 problems = "\n".join((*proposal.problems, *refused_proposal(reply)))
-    return _give_up(session, proposal)
+    given_up = _give_up(session, proposal)
+    tells = {"tells_subjects": choice.page.tells_subjects}
+    return given_up.model_copy(update=tells) if isinstance(given_up, c.PlanTurn) else given_up
 
 
 async def checked_by_packs(session: Session, proposal: TurnProposal, page: ToolPage, tools: ToolLookup) -> TurnProposal:
@@ -99,7 +100,7 @@ async def checked_by_packs(session: Session, proposal: TurnProposal, page: ToolP
     return proposal._replace(problems=await tools.check(CheckCalls(past=past, calls=calls)))
 
 
-def _turn(turn: TurnDraft, proposal: TurnProposal, recalled: tuple[Recalled, ...]) -> c.PlanTurn:
+def _turn(turn: TurnDraft, proposal: TurnProposal) -> c.PlanTurn:
     first = proposal.actions[0]
     sub_goals = "; ".join(
         dict.fromkeys(planned.sub_goal.strip() for planned in turn.actions if planned.sub_goal.strip())
@@ -113,13 +114,12 @@ def _turn(turn: TurnDraft, proposal: TurnProposal, recalled: tuple[Recalled, ...
         say=turn.say.strip(),
         sub_goals=tuple(dict.fromkeys(goal.strip()[:500] for goal in turn.sub_goals if goal.strip())),
         final=turn.final,
-        recalled=recalled,
     )
 
 
-def _empty_turn(nothing: NothingToDo, recalled: tuple[Recalled, ...]) -> c.PlanTurn:
+def _empty_turn(nothing: NothingToDo) -> c.PlanTurn:
     fields = {"sub_goal": "Nothing is left to do", "reasoning": nothing.reason[:10_000], "say": nothing.say.strip()}
-    return c.PlanTurn(**fields, actions=(), recalled=recalled)
+    return c.PlanTurn(**fields, actions=())
 
 
 def _give_up(session: Session, proposal: TurnProposal) -> c.PlanTurn | c.Ask:

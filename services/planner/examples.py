@@ -8,6 +8,7 @@ import structlog
 from parley.protocol.pages import LibraryEntry, LibraryPage
 from services.planner.recall import Asks
 from shared.domain.session import Session
+from shared.domain.subjects import recall_subject
 
 log = structlog.get_logger("planner")
 MAX_EXAMPLES = 3
@@ -25,6 +26,7 @@ async def similar_examples(store: Asks, session: Session) -> tuple[LibraryEntry,
     try:
         query, workflow = session.words.request[:MAX_QUERY], session.workflow
         request = {"user": session.owner, "query": query, "workflow": workflow, "limit": MAX_EXAMPLES}
+        request["subject"] = recall_subject(session)
         entries = LibraryPage.model_validate(await store.ask("library.similar", **request)).items
         return tuple(entry for entry in entries if entry.path or entry.steps)
     except Exception as error:  # the planner can plan without examples

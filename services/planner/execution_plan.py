@@ -85,7 +85,7 @@ async def draft_steps(
                         "steps": checked_plan.steps,
                         "checks": checked_plan.checks,
                     }
-                    return c.DraftPlan(kind="execution", **fields)
+                    return c.DraftPlan(kind="execution", tells_subjects=page.tells_subjects, **fields)
             case other:
                 return to_command(other)
     return c.Fail(reason=f"No plan could be made that can be carried out. {' '.join(problems)}"[:5_000])

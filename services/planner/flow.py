@@ -195,12 +195,13 @@ def _node_proposal(node: NewNode | None) -> NodeProposal | None:
 
 def _to_command(session: Session, page: FlowPage, planned: PlannedPath) -> c.DraftPlan | c.PlanTurn:
     """The path as a plan to approve if the user wants to see it first; otherwise as the turn that walks it."""
-    names = " and ".join(flow for flow, _ in group_by_flow(planned.path.nodes))
+    flows = [name for name, _ in group_by_flow(planned.path.nodes)]
+    names, tells = " and ".join(flows), any(flow.tells_subjects for flow in page.flows if flow.name in flows)
     steps = [_as_action(page, tool) for tool in planned.path.nodes]
     if session.settings.confirm == "path":
         plan_steps = tuple(Step(text=step.description, tool=step.tool) for step in steps)
         goal = f"{session.words.request[:400]} ({names})"
-        fields = {"notes": planned.reasoning, "say": planned.say, "path": planned.path}
+        fields = {"notes": planned.reasoning, "say": planned.say, "path": planned.path, "tells_subjects": tells}
         return c.DraftPlan(goal=goal, steps=plan_steps, kind="path", **fields)
     turn = session.counts.turns + 1
     actions = tuple(
@@ -217,6 +218,7 @@ def _to_command(session: Session, page: FlowPage, planned: PlannedPath) -> c.Dra
         say=planned.say,
         final=True,
         path=planned.path,
+        tells_subjects=tells,
     )
 
 

@@ -8,6 +8,7 @@ from cachetools import LRUCache
 
 from parley.protocol.flows import FlowPage
 from shared.domain.session import Session
+from shared.domain.subjects import memory_subject, recall_subject
 from shared.domain.transcript_queries import said_since_request
 
 type Chain = tuple[tuple[str, tuple[str, ...]], ...]
@@ -25,10 +26,15 @@ class PathCache:
         self._paths: LRUCache[str, CachedPath] = LRUCache(maxsize=size)
 
     def key(self, session: Session, page: FlowPage) -> str:
-        """A hash of what a path depends on: the user, their words, the flows, and the flows' states."""
+        """A hash of what a path depends on: the user, their words, the flows, and the flows' states.
+
+        It is the same only for sessions about the same subject. One that may be about somebody unknown shares no path.
+        """
         words = [session.words.request, said_since_request(session)]
         knowledge = [(known.name, known.text) for known in session.words.knowledge]
-        parts = [session.owner, words, knowledge, page.model_dump(mode="json", exclude={"troubles"})]
+        may_share = session.subjects == "unstated" or memory_subject(session) is not None
+        subject = recall_subject(session) if may_share else f"session {session.id}"
+        parts = [session.owner, subject, words, knowledge, page.model_dump(mode="json", exclude={"troubles"})]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def get(self, key: str) -> CachedPath | None:

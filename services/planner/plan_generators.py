@@ -82,7 +82,7 @@ async def _draft(generator: PlanGenerator, context: WorkContext, page: ToolPage)
         draft, step_problems = _to_command(generated, session, known)
         problems = (*step_problems, *changed_begun_steps(session, draft.steps))
         if not problems:
-            return draft
+            return draft.model_copy(update={"tells_subjects": page.tells_subjects})
         if draft == last:
             break
         last = draft

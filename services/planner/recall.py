@@ -12,6 +12,7 @@ import structlog
 
 from parley.events.values import Recalled
 from shared.domain.session import Session
+from shared.domain.subjects import recall_subject
 from shared.llm.embeddings import Embeddings
 from shared.store_api import Memories, MemoryRecord
 
@@ -37,19 +38,28 @@ class Asks(Protocol):
 
 
 async def recall(store: Asks, embeddings: Embeddings, session: Session) -> tuple[Recalled, ...]:
-    """At most three recalled outcomes, for the first turn of a request. Returns none if recall is off or fails."""
-    if not session.settings.recall or session.counts.turns > session.counts.turns_before:
+    """At most three outcomes that were not recalled for this request before. Returns none if recall is off or fails."""
+    if not session.settings.recall:
         return ()
     request = session.words.request[:MAX_QUERY]
     try:
         query = {"user": session.owner, "query": request, "exclude": session.id, "limit": MAX_BY_WORDS}
         recent = MAX_BY_MEANING if embeddings.is_available else 0
-        records = Memories.model_validate(await store.ask("memory.recall", **query, recent=recent)).items
+        query |= {"recent": recent, "subject": recall_subject(session)}
+        records = Memories.model_validate(await store.ask("memory.recall", **query)).items
         vectors = await embeddings.embed([request, UNRELATED, *map(_embedded_text, records)]) if records else None
-        return tuple(map(_as_recalled, rank(request, records, vectors)[:MAX_RECALLED]))
+        ranked = map(_as_recalled, rank(request, records, vectors))
+        return tuple([each for each in ranked if each not in session.memory.recalled][:MAX_RECALLED])
     except Exception as error:  # the planner can plan without them
         log.warning("nothing_recalled", session=session.id, error=repr(error)[:500])
         return ()
+
+
+def recalls_now(session: Session) -> bool:
+    """Whether the next turn recalls: it is the first of its request, or the subject has become known since."""
+    subject = recall_subject(session)
+    became_known = bool(subject) and subject != session.memory.recalled_for
+    return became_known or session.counts.turns == session.counts.turns_before
 
 
 def rank(request: str, records: Sequence[MemoryRecord], vectors: Sequence[Vector] | None) -> list[MemoryRecord]:

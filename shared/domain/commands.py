@@ -250,6 +250,7 @@ class DraftPlan(Command):
     kind: PlanKind = "text"
     path: PathPlan | None = None
     checks: tuple[Check, ...] = ()
+    tells_subjects: bool = False
 
 
 class BeginPlan(Command):
@@ -300,6 +301,7 @@ class PlanTurn(Command):
     final: bool = False
     recalled: tuple[Recalled, ...] = ()
     path: PathPlan | None = None
+    tells_subjects: bool = False
 
 
 class ChangeTurn(Command):
@@ -389,6 +391,7 @@ class RecordLook(Command, ActionAttempt):
     value: JsonValue = None
     error: str = ""
     met: bool = False
+    subject: str | None = None
 
 
 NoDraft = Ask | AnswerRemark | AcceptOffer  # what answers a message instead of a draft

@@ -25,6 +25,7 @@ from shared.domain.session import (
     with_counts,
 )
 from shared.domain.state import Failure
+from shared.domain.subjects import with_subjects
 from shared.domain.transcript import with_transcript
 from shared.domain.usage import add_calls, add_work
 
@@ -69,6 +70,7 @@ def evolve(session: Session, event: SessionEvent) -> Session:
         plan_changed_at=changed_at,
         decisions=with_decision(session.decisions, event),
     )
+    after = with_subjects(session, after, event)
     return add_work(session, with_transcript(session, after, event), event)
 
 

@@ -35,6 +35,8 @@ def carry_over(session: Session) -> Carried:
         answer=session.answer.text,
         confidence=session.answer.confidence,
         flow_states=leave_turn(session).flow_results,
+        subject=session.subject,
+        subjects=session.subjects,
         files=session.files,
     )
 
@@ -93,6 +95,8 @@ def session_forked(event: facts.SessionForked) -> Session:
         answer=SessionAnswer(carried.answer, carried.confidence),
         flow_results=carried.flow_states,
         files=carried.files,
+        subject=carried.subject,
+        subjects=carried.subjects,
         counts=Counts(plans=carried.plan_number, codes=carried.code_number),
     )
     task = fork.plan.task if fork.plan else ""

@@ -69,6 +69,7 @@ class Memory:
 
     `deeds` holds its ended actions, `earlier` those of earlier requests. `settled` holds the outcomes of all its writes
     by key, also of those no longer in `deeds`. `closing` is the planner's reason for having nothing left to do.
+    `recalled_for` is the subject for which the planner last recalled, "" for none.
     """
 
     sub_goals: tuple[SubGoal, ...] = ()
@@ -76,6 +77,7 @@ class Memory:
     earlier: tuple[ActionRecord, ...] = ()
     verdicts: tuple[PastVerdict, ...] = ()
     recalled: tuple[Recalled, ...] = ()
+    recalled_for: str = ""
     planned: int = 0
     executed: int = 0
     settled: dict[str, ActionStatus] = field(default_factory=dict)

@@ -39,6 +39,7 @@ def draft(session: Session, command: c.DraftPlan, meta: CommandMeta) -> facts.Pl
         path=command.path,
         task=task,
         checks=command.checks,
+        tells_subjects=command.tells_subjects,
         drops=() if begins else _dropped(base.plan, steps),
         reason=reason,
         begins_round=begins,

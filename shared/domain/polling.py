@@ -49,6 +49,7 @@ def record_look(session: Session, command: c.RecordLook, meta: CommandMeta) -> f
         looks=command.looks,
         value=command.value,
         error=error,
+        subject=command.subject,
         end=end,
     )
 

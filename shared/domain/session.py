@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import JsonValue, TypeAdapter
 
-from parley.events.values import FileRef, Role, Service, SessionSettings, Step, ToolPolicy, Workflow
+from parley.events.values import FileRef, Role, Service, SessionSettings, Step, Subjects, ToolPolicy, Workflow
 from shared.domain.commands import Work
 from shared.domain.decisions import Decision
 from shared.domain.dialogue import Offer, OpenQuestion, TranscriptEntry, Words
@@ -99,12 +99,10 @@ class AskedBeside:
 class Session:
     """The fold of a session's first `version` events: general fields first, then the parts of the workflows.
 
-    Changing the workflow keeps all parts. `needs` is the highest log format among the events, `rules` the version of
-    the rules that fold them. `reply`: a message is to be answered beside the work, or while somebody else is due.
-    `since_version` is the version of the event that led to the current phase or review.
-    `time_zone` is the person's, by their newest message. `resume_phase` is the phase that failed, was stopped, or
-    asked: a retry or answer enters it again. `left_running` holds actions of earlier turns that still run. Their
-    outcomes are recorded too. `flow_results` holds, by flow, what earlier paths returned; `files` files by name.
+    Changing the workflow keeps all parts. `needs`: the highest log format among the events; `rules`: those of the fold.
+    `reply`: a message to be answered beside the work. `since_version`: of the event that led to the phase or review.
+    `resume_phase`: the one that failed, was stopped, or asked; a retry or answer enters it again. `left_running`: older
+    turns' actions that still run. `flow_results`: by flow, of paths. `subject`: whom the newest call was about.
     """
 
     id: str
@@ -151,6 +149,8 @@ class Session:
     answer: SessionAnswer = field(default_factory=SessionAnswer)
     flow_results: dict[str, tuple[dict[str, JsonValue], ...]] = field(default_factory=dict)
     files: dict[str, FileRef] = field(default_factory=dict)
+    subject: str = ""
+    subjects: Subjects = "unstated"
     counts: Counts = field(default_factory=Counts)
 
     @property

@@ -39,6 +39,7 @@ def plan_turn(session: Session, command: c.PlanTurn, meta: CommandMeta) -> facts
         final=command.final,
         recalled=command.recalled,
         path=command.path,
+        tells_subjects=command.tells_subjects,
         begins_round=begins_round(session),
     )
 

@@ -34,6 +34,7 @@ from shared.domain.session import (
     with_plan,
 )
 from shared.domain.state import Action, PlanStatus, Turn, Verdict
+from shared.domain.subjects import recall_subject
 from shared.domain.wording import TRIED_BEFORE, UNANSWERED
 from shared.domain.workflow import unread_while_planning
 
@@ -45,7 +46,8 @@ def turn_planned(session: Session, event: facts.TurnPlanned) -> Session:
         counts = session.counts
         return with_counts(base, turns_before=counts.turns_before + 1, turns_before_words=counts.turns_before_words + 1)
     problems = () if session.phase == "planning" else session.next_draft.problems
-    base = replace(with_next_draft(base, problems=problems), memory=memory.turn_planned(base.memory, event))
+    remembered = replace(memory.turn_planned(base.memory, event), recalled_for=recall_subject(session))
+    base = replace(with_next_draft(base, problems=problems), memory=remembered)
     if not event.actions:
         return base
     workflow = workflows.workflow_of_turn(session, event)

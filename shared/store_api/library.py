@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from parley.events.values import Subject
 from shared.store_api.base import StoreMessage
 from shared.store_api.memories import Question
 from shared.store_api.messages import Limit, Offset, User
@@ -25,7 +26,7 @@ class ListLibrary(StoreMessage):
 class SimilarEntries(StoreMessage):
     """The accepted answers whose request shares the most words with `query`, best first; `saved`: only saved ones.
 
-    `workflow`: only those of this workflow; "": of all.
+    `workflow`: only those of this workflow; "": of all. `subject`: also those for sessions about this subject alone.
     """
 
     user: User
@@ -33,6 +34,7 @@ class SimilarEntries(StoreMessage):
     workflow: str = ""
     saved: bool = False
     limit: Annotated[int, Field(ge=1, le=100)] = 5
+    subject: Subject = ""
 
 
 class ListProposals(StoreMessage):

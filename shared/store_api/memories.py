@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from parley.events.values import SessionId
+from parley.events.values import SessionId, Subject
 from parley.protocol.pages import MemoryRecord
 from shared.store_api.base import StoreMessage
 from shared.store_api.messages import Limit, Offset, User
@@ -16,6 +16,7 @@ class RecallMemories(StoreMessage):
     """Requests of this user's own sessions that share words with `query`, best first.
 
     `recent`: also return this many of the newest, to be compared by meaning. `exclude`: the session that asks.
+    `subject`: also return what only sessions about this subject may recall.
     """
 
     user: User
@@ -23,6 +24,7 @@ class RecallMemories(StoreMessage):
     exclude: SessionId | None = None
     limit: Annotated[int, Field(ge=1, le=100)] = 5
     recent: Annotated[int, Field(ge=0, le=100)] = 0
+    subject: Subject = ""
 
 
 class ListMemories(StoreMessage):

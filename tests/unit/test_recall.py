@@ -10,7 +10,8 @@ import httpx2
 import pytest
 
 from parley.events.values import SessionSettings
-from services.planner.recall import cosine, rank, recall
+from services.planner.recall import cosine, rank, recall, recalls_now
+from shared.domain.memory import Memory
 from shared.domain.session import Session, with_counts, with_words
 from shared.llm.embeddings import Embeddings
 from shared.settings import Settings
@@ -100,18 +101,37 @@ async def test_the_first_turn_of_a_request_recalls_at_most_three() -> None:
     assert [item.request for item in result] == [f"Return hiking boots number {n}" for n in range(3)]
     assert [(len(item.outcome), len(item.lesson)) for item in result] == [(500, 500)] * 3
     expected = {"user": "ann", "query": "I want to return hiking boots", "exclude": "now", "limit": 5, "recent": 0}
+    expected["subject"] = ""
     assert store.requests == [{"verb": "memory.recall"} | expected]
 
 
-@pytest.mark.parametrize(
-    "session",
-    [beginning(settings=SessionSettings(recall=False)), with_counts(beginning(), turns=3)],
-    ids=["switched off", "a later turn"],
-)
-async def test_no_recall_if_switched_off_or_after_the_first_turn(session: Session) -> None:
+async def test_no_recall_if_switched_off() -> None:
     store = Store(BOOTS)
-    assert await recall(store, OFF, session) == ()
+    assert await recall(store, OFF, beginning(settings=SessionSettings(recall=False))) == ()
     assert store.requests == []
+
+
+def test_a_later_turn_recalls_once_the_subject_is_known() -> None:
+    later = with_counts(beginning(), turns=3)
+    known = replace(later, subject="retail:ann", subjects="possible")
+    recalled = replace(known, memory=Memory(recalled_for="retail:ann"))
+    several = replace(known, subjects="several")
+    assert [recalls_now(session) for session in (beginning(), later, known, recalled, several)] == [
+        True,
+        False,
+        True,
+        False,
+        False,
+    ]
+
+
+async def test_recall_is_for_the_subject_and_repeats_nothing() -> None:
+    lamp = record("Return the lamp I want", "done")
+    first = await recall(Store(BOOTS), OFF, beginning())
+    session = replace(beginning(), subject="retail:ann", subjects="possible", memory=Memory(recalled=first))
+    store = Store(BOOTS, lamp)
+    assert [memory.request for memory in await recall(store, OFF, session)] == [lamp.request]
+    assert store.requests[0]["subject"] == "retail:ann"
 
 
 @pytest.mark.parametrize(

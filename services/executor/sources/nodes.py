@@ -55,7 +55,12 @@ class NodeTools:
         return self._flows.all()
 
     def specs(self) -> tuple[FlowSpec, ...]:
-        return tuple(flow.spec() for flow in self._flows.all())
+        return tuple(self._spec(flow) for flow in self._flows.all())
+
+    def _spec(self, flow: Flow) -> FlowSpec:
+        called = (self._registered.find(name) for node in flow.nodes() for name in node.tools)
+        tells = any(tool.spec.tells_subjects for tool in called if tool)
+        return flow.spec().model_copy(update={"tells_subjects": tells}) if tells else flow.spec()
 
     def find(self, flow: str, node: str) -> tuple[Flow, Node] | None:
         return self._nodes.get((flow, node))
@@ -79,6 +84,12 @@ class NodeTools:
         )
 
     async def _run(self, flow: Flow, node: Node, call: ToolInvocation) -> ToolResult:
+        subjects: list[str] = []
+        result = await self._result(flow, node, call._replace(subjects=subjects))
+        subject = " ".join(dict.fromkeys(filter(None, subjects)))  # of several, it is none of them alone
+        return result._replace(subject=subject if subjects else None)
+
+    async def _result(self, flow: Flow, node: Node, call: ToolInvocation) -> ToolResult:
         known = state_of(flow, call.session)
         state = known | dict(call.arguments)
         try:
@@ -134,6 +145,8 @@ class NodeTools:
             return ToolAnswer(ok=False, error=f"{why} Write “effect: {tool.spec.effect}” in the flow.")
         tool_call = ToolInvocation(call.session, f"{call.key}/{key}" if key else call.key, arguments)
         result = await call_with_timeout(tool, lambda: tool.run(tool_call))
+        if result.subject is not None and call.subjects is not None:
+            call.subjects.append(result.subject)
         if result.files:  # a node's outcome cannot record changed files
             why = f"“{name}” changes files: use it in a turn or a plan, not in a flow."
             return ToolAnswer(ok=False, error=why, unknown=not tool.is_repeatable)

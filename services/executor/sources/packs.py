@@ -9,7 +9,7 @@ from pydantic import JsonValue, ValidationError
 
 from parley import Context, Failed, Pack, PastCall, Program, Tool, ToolUnavailable
 from parley.events.problems import problem_text
-from parley.events.values import FileRef
+from parley.events.values import FileRef, content_hash
 from parley.protocol.tools import Preview, past_calls
 from services.executor.result_limits import with_json_value
 from services.executor.session_files import CallFiles, ObjectStore
@@ -20,6 +20,7 @@ from shared.domain.session import Session
 from shared.retry import retry_while_unavailable
 
 log = structlog.get_logger("executor")
+MAX_SUBJECT = 400  # characters; a longer name is hashed
 type _Returned = tuple[object, Mapping[str, FileRef | None]]
 
 
@@ -58,7 +59,29 @@ class LoadedPackSource:
 
 def _pack_tools(pack: Pack, objects: ObjectStore | None) -> Iterator[RegisteredTool]:
     names = frozenset(tool.name for tool in pack.tools)
-    return (register_tool(tool, pack.name, names, objects) for tool in pack.tools)
+    tools = (register_tool(tool, pack.name, names, objects) for tool in pack.tools)
+    return (_with_subject(pack, tool) if pack.tells_subjects else tool for tool in tools)
+
+
+def _with_subject(pack: Pack, tool: RegisteredTool) -> RegisteredTool:
+    """The tool, whose results name the subject of the call."""
+    subject = partial(_subject, pack, tool.spec.name)
+
+    async def run(call: ToolInvocation) -> ToolResult:
+        result = await tool.run(call)
+        return result._replace(subject=subject(call.arguments, result.value)) if result.ok else result
+
+    return tool._replace(run=run, subject=subject, spec=tool.spec.model_copy(update={"tells_subjects": True}))
+
+
+def _subject(pack: Pack, tool: str, arguments: Arguments, result: JsonValue) -> str:
+    """Whom the call was about, named so that no other pack means somebody else by it; "" if the pack cannot tell."""
+    try:
+        subject = pack.subject(tool, arguments, result)
+        return f"{pack.name}:{subject if len(subject) <= MAX_SUBJECT else content_hash(subject)}" if subject else ""
+    except Exception:
+        log.exception("subject_unknown", tool=tool)
+        return ""
 
 
 def register_tool(
