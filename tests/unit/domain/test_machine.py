@@ -214,7 +214,6 @@ class Schedules(RuleBasedStateMachine):
             c.Remember(tool="orders", policy=one_of(["never", "deny", "never", "always", "writes"], number // 16)),
         ]
         mine: list[AnyCommand] = [
-            c.Run(),
             c.Continue(),
             c.Run(),
             c.Complete(),
@@ -256,8 +255,7 @@ class Schedules(RuleBasedStateMachine):
 
     @rule(number=pick)
     def hold(self, number: int) -> None:
-        holds: list[AnyCommand] = [c.Stop(), c.Retry(), c.Pause(), c.Resume(), c.Retry(), c.Resume()]
-        self.send(one_of(holds, number))
+        self.send(one_of([c.Stop(), c.Retry(), c.Pause(), c.Resume(), c.Retry(), c.Resume()], number))
 
     @precondition(lambda self: self.world.session.plan is not None)
     @rule(number=pick)
