@@ -214,9 +214,7 @@ class Schedules(RuleBasedStateMachine):
             c.Remember(tool="orders", policy=one_of(["never", "deny", "never", "always", "writes"], number // 16)),
         ]
         mine: list[AnyCommand] = [
-            c.Continue(),
-            c.Run(),
-            c.Complete(),
+            *(c.Continue(), c.Run(), c.Complete(), c.Run()),
             c.Share(user="bob", role="viewer"),
             c.ChooseWorkflow(workflow=workflow),
             c.Judge(accepted=number % 2 == 0, saved=number % 4 == 0),
@@ -255,7 +253,8 @@ class Schedules(RuleBasedStateMachine):
 
     @rule(number=pick)
     def hold(self, number: int) -> None:
-        self.send(one_of([c.Stop(), c.Retry(), c.Pause(), c.Resume(), c.Retry(), c.Resume()], number))
+        holds: list[AnyCommand] = [c.Stop(), c.Retry(), c.Pause(), c.Resume(), c.Retry(), c.Resume()]
+        self.send(one_of(holds, number))
 
     @precondition(lambda self: self.world.session.plan is not None)
     @rule(number=pick)
