@@ -41,4 +41,6 @@ async def judge(context: WorkContext, turn: Turn) -> c.VerifyTurn:
         return c.VerifyTurn(status="failure", next_action="complete", reasoning="Nothing was run.", rule="nothing-run")
     messages = build_verdict_prompt(context.prompt_session)
     reply = await context.ask(messages, VerdictReply, kind="verdict", render=render_partial_verdict)
-    return c.VerifyTurn(**reply.reply.model_dump(exclude={"kind"}))
+    verdict = c.VerifyTurn(**reply.reply.model_dump(exclude={"kind"}))
+    ends = verdict.status in ("not_shown", "bad_input", "missing_here")  # no change of the program would help
+    return verdict.model_copy(update={"next_action": "complete"}) if ends else verdict

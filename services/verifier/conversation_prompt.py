@@ -8,10 +8,12 @@ from parley.reply import Kind, Reply
 from shared.domain.dialogue import TranscriptEntry
 from shared.domain.fast_replace import replace
 from shared.domain.session import Session
+from shared.domain.state import Code
 from shared.llm import Message
 from shared.llm.dialogue import CONVERSATION, code_section, knowledge_section, plan_section, request_section
 from shared.llm.sections import prompt
 
+RESULTS = {True: "ok", False: "failed", None: "not run"}
 TESTS_EXAMPLE = (
     '{"reply": {"kind": "tests", "tests": "import unittest\\n\\nimport program\\n\\n\\n'
     "class SquaresTest(unittest.TestCase):\\n    def test_of_none_there_are_none(self) -> None:\\n"
@@ -32,21 +34,26 @@ A good reply: {TESTS_EXAMPLE}
 """
 VERDICT_EXAMPLE = (
     '{"reply": {"kind": "verdict", "execution_analysis": "Exit code 0; it printed the ten squares that the plan '
-    'names.", "status": "success", "next_action": "complete", "reasoning": "The program printed all ten squares."}}'
+    'names.", "status": "success", "next_action": "complete", "reasoning": "Ten is the default; '
+    'another count can be given."}}'
 )
 VERDICT_RULES = f"""
 You are the verifier of Parley. You judge whether the last run of a program did what the <plan> promised. The last <run>
-has its arguments, its standard input, its exit code and its output; <code> is the program. It ran in a sandbox, without
-a network, a window or anybody at the keyboard: what cannot show there is no failure.
+has its arguments, its standard input, its exit code and its output; <code> is the program, <tests> its tests and how
+the checks ended, <files> what the person keeps in this session. It ran in a sandbox, without a network, a window or
+anybody at the keyboard, and without those files.
 
 {CONVERSATION}
 
 Reply with the kind verdict:
 1. execution_analysis: what the run shows, and which steps of the plan it fulfils.
-2. status: success, partial or failure.
-3. next_action: complete (the plan is fulfilled), retry (the program must be changed: say what is wrong), escalate (a
-   person must look at it), continue (more runs are needed: say with which input).
-4. reasoning: one or two sentences for the person.
+2. status: success, partial, failure (the program is wrong), or one of these, which are no fault of the program:
+   not_shown (this run cannot show it: say which arguments or standard input would), bad_input (the input was wrong, and
+   the program said so as it should), missing_here (the program is right, but a network, a window, a package or a file
+   is missing here: say which, and where it would work).
+3. next_action: complete (nothing has to be changed), retry (the program must be changed: say what is wrong), escalate
+   (a person must look at it), continue (more runs are needed).
+4. reasoning: one sentence for the person. They see the output: add what it does not say, such as what follows from it.
 
 A good reply: {VERDICT_EXAMPLE}
 """
@@ -105,12 +112,24 @@ def build_verdict_prompt(session: Session) -> list[Message]:
         "verifier",
         "verdict",
         VERDICT_RULES,
-        {"original_request": request_section(session), "plan": plan_section(told), "code": code_section(session)},
+        {
+            "original_request": request_section(session),
+            "plan": plan_section(told),
+            "code": code_section(session),
+            "tests": _tests_lines(session.code) if session.code else None,
+            "files": [f"{name}: {file.size} bytes" for name, file in session.files.items()],
+        },
         opening={"knowledge": knowledge_section(told)},
         transcript=told.transcript,
         due="Judge the last run.",
         zone=session.time_zone,
     )
+
+
+def _tests_lines(code: Code) -> list[str]:
+    """The program's tests, and how it was checked."""
+    results = (f"{check.name}: {RESULTS[check.ok]} {check.detail}".rstrip() for check in code.checks)
+    return [*([code.tests] if code.tests else ()), *results]
 
 
 def _without_programmer(session: Session) -> Session:

@@ -142,6 +142,9 @@ VERDICTS: Mapping[str, str] = {
     "success": "success",
     "partial": "partly done",
     "failure": "failed",
+    "not_shown": "not shown by this run",
+    "bad_input": "right answer to bad input",
+    "missing_here": "the program is right, something is missing here",
     # by next action
     "continue": "continues",
     "retry": "tries again",
