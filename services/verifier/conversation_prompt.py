@@ -1,14 +1,16 @@
 """The prompts for a program's tests and for the verdict on its run, and the replies they accept. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
+
+from pydantic import Field
 
 from parley.events.values import NextAction, Status
 from parley.reply import Kind, Reply
 from shared.domain.dialogue import TranscriptEntry
 from shared.domain.fast_replace import replace
 from shared.domain.session import Session
-from shared.domain.state import Code
+from shared.domain.state import Code, Plan
 from shared.llm import Message
 from shared.llm.dialogue import CONVERSATION, code_section, knowledge_section, plan_section, request_section
 from shared.llm.sections import prompt
@@ -16,19 +18,24 @@ from shared.llm.sections import prompt
 RESULTS = {True: "ok", False: "failed", None: "not run"}
 TESTS_EXAMPLE = (
     '{"reply": {"kind": "tests", "tests": "import unittest\\n\\nimport program\\n\\n\\n'
-    "class SquaresTest(unittest.TestCase):\\n    def test_of_none_there_are_none(self) -> None:\\n"
-    '        self.assertEqual(program.squares(0), [])\\n"}}'
+    "class SquaresTest(unittest.TestCase):\\n    def test_s1_of_none_there_are_none(self) -> None:\\n"
+    '        self.assertEqual(program.squares(0), [])\\n", "unreachable": ["s2"]}}'
 )
 TESTS_RULES = f"""
 You are the tester of Parley. You write tests for a Python program that somebody else wrote, from the <plan> that it
 must carry out and what the person said, not from what the <code> happens to do: one module for the standard library's
 unittest that does `import program` and uses the names that the code defines. A few decisive cases: what the plan
-promises, its edges, bad input. No network, no sleeping, no input from the keyboard, no patching of the program's
-internals; files only in a temporary folder.
+promises, its edges, bad input. Name each test for its step: test_s2_… for the step with the id s2. No network, no
+sleeping, no input from the keyboard, no patching of the program's internals; files only in a temporary folder.
+<earlier_tests> were written for the version before: keep word for word the tests of steps that did not change, unless
+the person has said since that they want something else, and write the others anew. <dispute> is what the programmer
+says against tests that failed: write these anew if the plan and the person do not ask for what they check; if they do,
+keep them.
 
 {CONVERSATION}
 
-Reply with the kind tests: tests (the whole module).
+Reply with the kind tests: tests (the whole module), unreachable (the ids of the steps that no test can reach here,
+because they need a window, a network …; an empty list if there are none).
 
 A good reply: {TESTS_EXAMPLE}
 """
@@ -66,6 +73,7 @@ class TestsDraft(Kind):
 
     kind: Literal["tests"] = "tests"
     tests: str
+    unreachable: list[str] = Field(default_factory=list, max_length=50)
 
 
 class TestsReply(Reply):
@@ -93,12 +101,18 @@ class VerdictReply(Reply):
 
 
 def build_tests_prompt(session: Session) -> list[Message]:
-    told = _without_programmer(session)
+    told, code = _without_programmer(session), session.code
     return prompt(
         "verifier",
         "tests",
         TESTS_RULES,
-        {"original_request": request_section(session), "plan": plan_section(told), "code": code_section(session)},
+        {
+            "original_request": request_section(session),
+            "plan": plan_section(told, ids=True),
+            "code": code_section(session),
+            "earlier_tests": code.tests if code else None,
+            "dispute": code.disputes if code else None,
+        },
         opening={"knowledge": knowledge_section(told)},
         transcript=told.transcript,
         due="Write the tests.",
@@ -124,6 +138,13 @@ def build_verdict_prompt(session: Session) -> list[Message]:
         due="Judge the last run.",
         zone=session.time_zone,
     )
+
+
+def unreachable_note(plan: Plan | None, ids: Collection[str]) -> str:
+    """The steps that no test can reach, by the numbers that the person sees; "" for none."""
+    steps = enumerate(plan.steps if plan else (), 1)
+    named = [f"step {number} (“{step.text}”)" for number, step in steps if step.id in ids]
+    return f"No test can reach {', '.join(named)}." if named else ""
 
 
 def _tests_lines(code: Code) -> list[str]:

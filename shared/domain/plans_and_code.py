@@ -122,8 +122,8 @@ def plan_deleted(session: Session, event: facts.PlanDeleted) -> Session:
 
 def code_written(session: Session, event: facts.CodeDrafted | facts.CodeEdited) -> Session:
     plan_version = session.plan.version if session.plan else event.version
-    drafted = isinstance(event, facts.CodeDrafted)
-    repairs = session.code.repairs if drafted and session.code and session.next_draft.problems else 0
+    before, disputes = session.code, event.disputes if isinstance(event, facts.CodeDrafted) else ""
+    repairs = before.repairs if before and session.next_draft.problems else 0
     code = Code(
         event.version,
         session.counts.codes + 1,
@@ -131,7 +131,12 @@ def code_written(session: Session, event: facts.CodeDrafted | facts.CodeEdited) 
         event.code,
         event.explanation if isinstance(event, facts.CodeDrafted) else "",
         author_of(event),
-        repairs=repairs,
+        checks=before.checks if before and disputes else (),
+        tests=before.tests if before else "",
+        tested_steps=before.tested_steps if before else (),
+        unreachable=before.unreachable if before else (),
+        disputes=disputes,
+        repairs=repairs if isinstance(event, facts.CodeDrafted) else 0,
     )
     return replace(
         leave_turn(session),
@@ -142,7 +147,9 @@ def code_written(session: Session, event: facts.CodeDrafted | facts.CodeEdited) 
 
 
 def code_verified(session: Session, event: facts.CodeVerified) -> Session:
-    checked = with_code(session, checks=event.checks, tests=event.tests, status="review")
+    steps = session.plan.steps if session.plan else ()
+    tested = {"tests": event.tests, "tested_steps": steps, "unreachable": event.unreachable} if event.tests else {}
+    checked = with_code(session, checks=event.checks, status="review", **tested)
     if checked.code is None or unread(session, event) or not repairable(session, event):
         return checked
     repair = with_code(checked, repairs=checked.code.repairs + 1, status="rejected")

@@ -87,7 +87,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class Code:
-    """One version of the program; `repairs` counts automatic repairs since the user's last message."""
+    """One version of the program; `repairs` counts automatic repairs since the user's last message.
+
+    Until tests ran, `tests` are those of the version before it. `tested_steps` are the plan's steps that they were
+    written for, `unreachable` the ids of those that no test can reach. `disputes`: why a failed test is wrong.
+    """
 
     version: int
     number: int
@@ -98,6 +102,9 @@ class Code:
     status: CodeStatus = "checking"
     checks: tuple[Check, ...] = ()
     tests: str = ""
+    tested_steps: tuple[Step, ...] = ()
+    unreachable: tuple[str, ...] = ()
+    disputes: str = ""
     repairs: int = 0
 
     @property

@@ -69,6 +69,8 @@ def _entries(before: Session, event: SessionEvent) -> Iterator[Said]:  # noqa: C
             yield "person", "decision", "Took the offer." + (" What waited is left out." if leaves_out else "")
         case facts.OfferMade():
             yield by, "draft", _draft(event.draft, event.say)
+        case facts.CodeDrafted() if event.disputes:
+            yield by, "draft", _reply("test_wrong", say=event.say, reason=event.disputes)
         case facts.PlanDrafted() | facts.CodeDrafted():
             yield by, "draft", _draft(event, event.say)
         case facts.TurnPlanned() if event.plan_version is None or plans_path(event) or not event.actions:
