@@ -242,6 +242,9 @@ class CodeDrafted(Event):
     plan_version: Version = Field(description="the plan's version: the version of the event that made it")
     code: Text = Field(description="the whole program")
     explanation: str = Field("", description="what the generator says about it")
+    wish: Annotated[str, Field(exclude_if=is_empty, description="what the person wants that the plan does not say")] = (
+        ""
+    )
     disputes: Annotated[
         str, Field(exclude_if=is_empty, description="why a failed test is wrong: the program is as it was")
     ] = ""

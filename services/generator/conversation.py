@@ -29,7 +29,8 @@ async def write_code(context: WorkContext) -> c.DraftCode | c.NoDraft:
     code, told = (session.code.code, session.code.explanation) if session.code else ("", "")
     match reply.reply:
         case CodeDraft() as draft:
-            return c.DraftCode(say=draft.say.strip(), code=program(draft.code), explanation=draft.explanation.strip())
+            words = {name: getattr(draft, name).strip() for name in ("say", "explanation", "wish")}
+            return c.DraftCode(code=program(draft.code), **words)
         case WrongTest() as draft:
             return c.DraftCode(say=draft.say.strip(), code=code, explanation=told, disputes=draft.reason[:MAX_TEXT])
         case other:

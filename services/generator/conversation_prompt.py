@@ -47,7 +47,8 @@ another one, from scratch" write another implementation of the same plan. If the
 contradict each other, their newest wish counts.
 
 {KINDS}
-1. code: say ({SAY}), explanation (a few sentences on how the program works), code (the whole program).
+1. code: say ({SAY}), explanation (a few sentences on how the program works), wish (what the person has asked for since
+   that the <plan> does not say, in one line, or ""), code (the whole program).
 2. test_wrong: a failed test asks for what neither the plan nor the person wants; the program stays as it is, and the
    test is written anew. reason: which test, and what is wrong with it; say as above.
 3. {QUESTION_RULE}
@@ -68,6 +69,7 @@ class CodeDraft(Kind):
     kind: Literal["code"] = "code"
     say: str = ""
     explanation: str = ""
+    wish: str = ""
     code: str
 
     @field_validator("code")

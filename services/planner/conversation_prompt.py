@@ -46,8 +46,8 @@ Write what will be done as short, concrete steps in plain language: no code, no 
 
 <plan> is the plan as it is now, with the ids of its steps, and <code> the program. Write the plan anew with all that
 was said since; keep word for word the steps that nobody questioned, and those that the person wrote. After "wants
-another one, from scratch" plan differently instead of revising it. <examples> are plans that the person accepted for
-similar requests.
+another one, from scratch" plan differently instead of revising it. What is also wanted
+becomes part of the steps. <examples> are plans that the person accepted for similar requests.
 
 {KINDS}
 1. plan: say ({SAY}),

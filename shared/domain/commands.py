@@ -261,6 +261,7 @@ class DraftCode(Command):
     code: str
     explanation: str = ""
     say: str = ""
+    wish: str = ""
     disputes: str = ""
 
 

@@ -17,6 +17,9 @@ from shared.domain.session import (
 from shared.domain.state import Code, Plan, PlanStatus, Turn
 from shared.domain.workflow import repairable, unread, unread_while_drafting
 
+MAX_WISHES = 20  # that a plan keeps, the newest
+MAX_WISH = 500  # characters of each
+
 
 def plan_written(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Session:
     plan = _plan(session, event)
@@ -57,6 +60,7 @@ def _plan(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Plan
         task=task,
         checks=event.checks,
         own_steps=_own_steps(before, event),
+        wishes=before.wishes if before and isinstance(event, facts.PlanEdited) else (),  # a draft has them as steps
     )
 
 
@@ -138,8 +142,12 @@ def code_written(session: Session, event: facts.CodeDrafted | facts.CodeEdited) 
         disputes=disputes,
         repairs=repairs if isinstance(event, facts.CodeDrafted) else 0,
     )
+    wish, plan = event.wish[:MAX_WISH] if isinstance(event, facts.CodeDrafted) else "", session.plan
+    if plan and wish and wish not in plan.wishes:
+        plan = replace(plan, wishes=(*plan.wishes, wish)[-MAX_WISHES:])
     return replace(
         leave_turn(session),
+        plan=plan,
         code=code,
         next_draft=NextDraft(),
         counts=replace(session.counts, codes=code.number),

@@ -57,7 +57,8 @@ class Plan:
     """One version of the plan. `version` is that of the event that made it; `number` counts 1, 2, 3 for people.
 
     An execution plan's versions share their `task`, and its `checks` compare the draft with the tools. `preapproved`
-    names the steps that the user approved with any values, `own_steps` those that a user wrote or changed.
+    names the steps that the user approved with any values, `own_steps` those that a user wrote or changed. `wishes` are
+    what else the user wants of its program.
     """
 
     version: int
@@ -73,6 +74,7 @@ class Plan:
     approved_by_setting: bool = False
     preapproved: tuple[str, ...] = ()
     own_steps: tuple[str, ...] = ()
+    wishes: tuple[str, ...] = ()
     checks: tuple[Check, ...] = ()
 
     @property

@@ -138,7 +138,7 @@ def _draft(draft: facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned | Of
     body = CUT if isinstance(draft, facts.PlanDrafted | facts.CodeDrafted) else ""
     match draft:
         case facts.CodeDrafted() | OfferedCode():
-            return _reply("code", say=say, explanation=draft.explanation, code=body)
+            return _reply("code", say=say, explanation=draft.explanation, wish=draft.wish, code=body)
         case facts.PlanDrafted() | OfferedPlan() if plans_path(draft):
             return _reply("path", say=say, reasoning=draft.notes, paths=_paths(draft.steps))
         case facts.PlanDrafted() | OfferedPlan():
