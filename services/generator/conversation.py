@@ -9,29 +9,38 @@ from services.generator.conversation_prompt import (
     program,
     render_partial,
 )
+from services.generator.edits import EditsDraft, edited, refusal
 from shared.domain import commands as c
 from shared.domain.messages import MAX_TEXT
 from shared.domain.program_tests import is_disputable
-from shared.llm.dialogue import refuse_repeated, reply_for, to_command
+from shared.llm.dialogue import code_section, refuse_repeated, reply_for, to_command
 from shared.worker import WorkContext
 
 
 async def write_code(context: WorkContext) -> c.DraftCode | c.NoDraft:
     session = context.session
-    kinds = without_kinds(CodeReply, *([] if is_disputable(session) else ["test_wrong"]))
+    current, told = code_section(session) or "", session.code.explanation if session.code else ""
+    withheld = [*([] if current else ["edits"]), *([] if is_disputable(session) else ["test_wrong"])]
+    repeated = refuse_repeated(session)
     reply = await context.ask(
         build_prompt(context.prompt_session, context.deps.settings),
-        reply_for(kinds, session),
+        reply_for(without_kinds(CodeReply, *withheld), session),
         kind="code",
         render=render_partial,
-        refuse=refuse_repeated(session),
+        refuse=lambda reply: repeated(reply) or _inapplicable(reply, current),
     )
-    code, told = (session.code.code, session.code.explanation) if session.code else ("", "")
     match reply.reply:
         case CodeDraft() as draft:
-            words = {name: getattr(draft, name).strip() for name in ("say", "explanation", "wish")}
-            return c.DraftCode(code=program(draft.code), **words)
+            code, explanation = program(draft.code), draft.explanation
+        case EditsDraft(edits=edits) as draft:
+            code, explanation = edited(current, edits), draft.explanation.strip() or told
         case WrongTest() as draft:
-            return c.DraftCode(say=draft.say.strip(), code=code, explanation=told, disputes=draft.reason[:MAX_TEXT])
+            return c.DraftCode(say=draft.say.strip(), code=current, explanation=told, disputes=draft.reason[:MAX_TEXT])
         case other:
             return to_command(other)
+    words = {"say": draft.say.strip(), "explanation": explanation.strip(), "wish": draft.wish.strip()}
+    return c.DraftCode(code=code, **words)
+
+
+def _inapplicable(reply: CodeReply, current: str) -> str:
+    return refusal(current, reply.reply.edits) if isinstance(reply.reply, EditsDraft) else ""

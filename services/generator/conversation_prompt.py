@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import field_validator
 
 from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, Text, WordsDraft
+from services.generator.edits import EditsDraft, render_edits
 from shared.domain.program_tests import failed_tests
 from shared.domain.session import Session
 from shared.llm import Message
@@ -40,20 +41,23 @@ a command: without input it must end by itself and show something useful. Handle
 
 {CONVERSATION}
 
-<code> is the program as it is now. Write it anew with all that was said since; fix what the last checks or the last
-verdict found, and keep the rest as it is. <failing_tests> are those tests that failed, as a tester wrote them who knows
-the plan and the conversation, but not your thoughts: mend the program, or say that a test is wrong. After "wants
-another one, from scratch" write another implementation of the same plan. If the plan and what the person said
-contradict each other, their newest wish counts.
+<code> is the program as it is now. Write or edit it with all that was said since; fix what the last checks or the last
+verdict found, and keep the rest as it is, lines that the person wrote above all, unless they ask otherwise.
+<failing_tests> are those tests that failed, as a tester wrote them who knows the plan and the conversation, but not
+your thoughts: mend the program, or say that a test is wrong. After "wants another one, from scratch" write another
+implementation of the same plan. If the plan and what the person said contradict each other, their newest wish counts.
 
 {KINDS}
 1. code: say ({SAY}), explanation (a few sentences on how the program works), wish (what the person has asked for since
    that the <plan> does not say, in one line, or ""), code (the whole program).
 2. test_wrong: a failed test asks for what neither the plan nor the person wants; the program stays as it is, and the
    test is written anew. reason: which test, and what is wrong with it; say as above.
-3. {QUESTION_RULE}
-4. {ANSWER_RULE}
-5. {OFFER_RULE}
+3. edits: say, explanation ("" if it is as before) and wish as above, and edits (a list of {{find, replace}}, one after
+   the other: find is copied exactly and stands only once in the program, so add lines around it as needed), if little
+   of the <code> changes.
+4. {QUESTION_RULE}
+5. {ANSWER_RULE}
+6. {OFFER_RULE}
 
 A good reply: {EXAMPLE}
 """
@@ -92,7 +96,7 @@ class WrongTest(Kind):
 class CodeReply(Reply):
     """The generator's reply."""
 
-    reply: Annotated[CodeDraft | WrongTest | QuestionDraft | WordsDraft | AcceptedOffer, ONE_OF]
+    reply: Annotated[CodeDraft | EditsDraft | WrongTest | QuestionDraft | WordsDraft | AcceptedOffer, ONE_OF]
 
 
 def build_prompt(session: Session, settings: Settings) -> list[Message]:
@@ -117,7 +121,8 @@ def build_prompt(session: Session, settings: Settings) -> list[Message]:
 
 def render_partial(partial: Mapping[str, Any]) -> str:
     """The part of the reply that has been streamed so far."""
-    return str(partial.get("code") or partial.get("text") or partial.get("reason") or "")
+    words = partial.get("code") or partial.get("text") or partial.get("reason")
+    return str(words or render_edits(partial.get("edits") or ()))
 
 
 def program(text: str) -> str:

@@ -74,8 +74,10 @@ def plan_section(session: Session, *, ids: bool = False) -> str | None:
     plan = session.plan
     if plan is None:
         return None
-    numbered = enumerate(plan.steps, 1)
-    steps = "\n".join(f"{(ids and step.id) or number}. {step.text}" for number, step in numbered)
+    named = [(str((ids and step.id) or number), step) for number, step in enumerate(plan.steps, 1)]
+    steps = "\n".join(f"{name}. {step.text}" for name, step in named)
+    if own := [name for name, step in named if step.id in plan.own_steps]:
+        steps += f"\n\nThe person wrote {', '.join(own)}."
     if plan.wishes:
         steps += f"\n\n{REVIEW['wishes'].format(wishes='; '.join(plan.wishes))}"
     if plan.status == "rejected" and (session.phase == "resting" or session.next_draft.after_decline):
