@@ -9,7 +9,7 @@ from services.generator.conversation_prompt import (
     program,
     render_partial,
 )
-from services.generator.edits import EditsDraft, edited, refusal
+from services.generator.edits import EditsDraft, edited
 from shared.domain import commands as c
 from shared.domain.messages import MAX_TEXT
 from shared.domain.program_tests import is_disputable
@@ -33,7 +33,7 @@ async def write_code(context: WorkContext) -> c.DraftCode | c.NoDraft:
         case CodeDraft() as draft:
             code, explanation = program(draft.code), draft.explanation
         case EditsDraft(edits=edits) as draft:
-            code, explanation = edited(current, edits), draft.explanation.strip() or told
+            code, explanation = edited(current, edits)[0], draft.explanation.strip() or told
         case WrongTest() as draft:
             return c.DraftCode(say=draft.say.strip(), code=current, explanation=told, disputes=draft.reason[:MAX_TEXT])
         case other:
@@ -43,4 +43,4 @@ async def write_code(context: WorkContext) -> c.DraftCode | c.NoDraft:
 
 
 def _inapplicable(reply: CodeReply, current: str) -> str:
-    return refusal(current, reply.reply.edits) if isinstance(reply.reply, EditsDraft) else ""
+    return edited(current, reply.reply.edits)[1] if isinstance(reply.reply, EditsDraft) else ""

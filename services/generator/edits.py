@@ -8,7 +8,10 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from parley.reply import Kind
 
-MAX_QUOTED = 80  # characters of a text that is not found once
+NOT_ONCE = (
+    "Edit {number} cannot be applied: its find, which begins “{begin}”, occurs {times} times in the program, not once. "
+    "Nothing was changed. Reply with the kind code and the whole program."
+)
 
 
 class Replacement(BaseModel):
@@ -30,26 +33,17 @@ class EditsDraft(Kind):
     edits: list[Replacement] = Field(min_length=1, max_length=100)
 
 
-def edited(code: str, edits: Sequence[Replacement]) -> str:
-    """The program after the edits, one after the other."""
-    for edit in edits:
-        code = code.replace(edit.find, edit.replace)
-    return code
-
-
-def refusal(code: str, edits: Sequence[Replacement]) -> str:
-    """Why the edits cannot be applied exactly; "" if they can."""
+def edited(code: str, edits: Sequence[Replacement]) -> tuple[str, str]:
+    """The program after the edits, one after the other; and why they cannot be applied exactly, "" if they can."""
     after = code
     for number, edit in enumerate(edits, 1):
         times = len(re.findall(f"(?={re.escape(edit.find)})", after))
         if times != 1:
-            quoted = edit.find[:MAX_QUOTED]
-            return (
-                f"Edit {number} cannot be applied: its find, which begins “{quoted}”, occurs {times} times in the "
-                "program, not once. Nothing was changed. Reply with the kind code and the whole program."
-            )
+            return code, NOT_ONCE.format(number=number, begin=edit.find[:80], times=times)
         after = after.replace(edit.find, edit.replace)
-    return "The edits change nothing." if after == code else "" if after.strip() else "The edits leave no program."
+    if after == code or not after.strip():
+        return code, "The edits change nothing." if after == code else "The edits leave no program."
+    return after, ""
 
 
 def render_edits(edits: Iterable[Any]) -> str:

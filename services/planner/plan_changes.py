@@ -21,7 +21,7 @@ class DraftedStep(BaseModel):
     id: str = ""
 
 
-class StepChange[S: DraftedStep](BaseModel):
+class StepOperation[S: DraftedStep](BaseModel):
     """One change. `id`: the step that is replaced, removed or moved; `after`: what it is inserted or moved after."""
 
     model_config = Kind.model_config
@@ -39,7 +39,7 @@ class ChangesDraft[S: DraftedStep](Kind):
     say: str = ""
     goal: str = ""
     notes: str | None = None
-    changes: list[StepChange[S]] = Field(min_length=1, max_length=100)
+    changes: list[StepOperation[S]] = Field(min_length=1, max_length=100)
 
 
 class Unchangeable(ValueError):
@@ -67,7 +67,7 @@ def refusal[S: DraftedStep](draft: ChangesDraft[S], steps: Sequence[S]) -> str:
     return ""
 
 
-def _apply[S: DraftedStep](steps: list[S], change: StepChange[S], number: int) -> None:
+def _apply[S: DraftedStep](steps: list[S], change: StepOperation[S], number: int) -> None:
     step = change.step
     if change.op != "insert":
         place = _place(steps, change.id, number)

@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections.abc import Iterator
 from textwrap import dedent
 
 from shared.domain.messages import drafts_at_once
@@ -14,19 +13,16 @@ FAILED = re.compile(r"^(?:FAIL|ERROR): (\w+) \(|^(\w+) \(.*\.\.\. (?:FAIL|ERROR)
 
 def sources(tests: str) -> dict[str, str]:
     """The source of each test by name; empty for a module that does not parse."""
-    return dict(_sources(tests))
-
-
-def _sources(tests: str) -> Iterator[tuple[str, str]]:
     try:
         nodes = list(ast.walk(ast.parse(tests)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    lines = tests.split("\n")
+        return {}
+    lines, found = tests.split("\n"), dict[str, str]()
     for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
             first = min(part.lineno for part in (node, *node.decorator_list))
-            yield node.name, dedent("\n".join(lines[first - 1 : node.end_lineno])).rstrip()
+            found[node.name] = dedent("\n".join(lines[first - 1 : node.end_lineno])).rstrip()
+    return found
 
 
 def failed_tests(code: Code | None) -> dict[str, str]:

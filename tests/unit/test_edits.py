@@ -11,7 +11,7 @@ from services.generator.conversation import write_code
 from services.generator.conversation_prompt import CodeDraft
 from services.generator.conversation_prompt import build_prompt as code_prompt
 from services.generator.conversation_prompt import render_partial as shown_code
-from services.generator.edits import EditsDraft, Replacement, refusal
+from services.generator.edits import EditsDraft, Replacement, edited
 from services.planner.conversation import draft_plan
 from services.planner.conversation_prompt import PlanDraft, TextChanges, TextStep
 from services.planner.conversation_prompt import build_prompt as plan_prompt
@@ -74,9 +74,9 @@ def test_a_small_change_takes_a_fraction_of_the_characters() -> None:
     ],
 )
 def test_edits_that_do_not_fit_exactly_are_refused(code: str, pair: tuple[str, str], why: str) -> None:
-    refused = refusal(code, edits(pair).edits)
+    after, refused = edited(code, edits(pair).edits)
     assert why in refused
-    assert bool(refused) == bool(why)
+    assert (bool(refused), after == code) == (bool(why), after != "y = 1\n")
 
 
 async def test_after_edits_that_do_not_fit_the_model_is_asked_for_the_whole_program() -> None:
@@ -219,8 +219,8 @@ def test_the_calls_that_the_person_wrote_are_marked() -> None:
     own = tuple(step.model_copy(update={"text": "Count all"}) if step.id == "s2" else step for step in PRINTS.steps)
     story = given(request("execution_plan", "print it"), PRINTS).session
     assert story.plan
-    edited = c.EditPlan(base=story.plan.version, steps=own)
-    session = given(edited, say("go on"), begin=story).session
+    change = c.EditPlan(base=story.plan.version, steps=own)
+    session = given(change, say("go on"), begin=story).session
     text = build_prompt(session, Settings(), ToolChoice(ToolPage(tools=(), total=0)))[-1]["content"]
     assert text.count('"written_by": "person"') == 1
     assert '"text": "Count all", "after": [], "written_by": "person"' in text

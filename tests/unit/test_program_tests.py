@@ -4,7 +4,7 @@ import pytest
 
 from parley.events.values import Check, Step
 from services.generator.conversation import write_code
-from services.generator.conversation_prompt import CodeDraft, CodeReply, WrongTest
+from services.generator.conversation_prompt import WrongTest
 from services.generator.conversation_prompt import build_prompt as code_prompt
 from services.verifier.conversation_prompt import TestsDraft, build_tests_prompt
 from services.verifier.handlers import verify
@@ -147,4 +147,3 @@ def test_tests_that_do_not_parse_have_no_sources() -> None:
 
 def test_the_section_is_absent_where_no_test_failed() -> None:
     assert "failing_tests" not in names(code_prompt(given(*WRITTEN, PASSES).session, Settings()))
-    assert CodeReply.kinds()[:2] == (CodeDraft, WrongTest)
