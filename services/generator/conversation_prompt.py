@@ -29,7 +29,7 @@ from shared.llm.sections import prompt
 from shared.settings import Settings
 
 EXAMPLE = (
-    '{"reply": {"kind": "code", "say": "", "explanation": "It prints the squares of one to ten.", '
+    '{"reply": {"kind": "code", "say": "", "explanation": "It prints the squares of one to ten.", "wish": "", '
     '"code": "def squares(count: int) -> list[int]:\\n    return [n * n for n in range(1, count + 1)]\\n\\n\\n'
     'def main() -> None:\\n    print(squares(10))\\n\\n\\nif __name__ == \\"__main__\\":\\n    main()\\n"}}'
 )

@@ -44,8 +44,8 @@ async def check(context: WorkContext, session: Session) -> c.VerifyCode:
 async def _tests(context: WorkContext) -> tuple[str, tuple[str, ...]]:
     """The tests, and the ids of the steps that they cannot reach. After a repair the same tests run."""
     code = context.session.code
-    if code and code.repairs and code.tests and not code.disputes:
-        return code.tests, code.unreachable
+    if code and code.repairs and code.earlier_tests and not code.disputes:
+        return code.earlier_tests, code.unreachable
     lasting, refused = lasting_tests(context.session), False
 
     def refuse(reply: TestsReply) -> str:

@@ -110,7 +110,7 @@ def build_tests_prompt(session: Session) -> list[Message]:
             "original_request": request_section(session),
             "plan": plan_section(told, ids=True),
             "code": code_section(session),
-            "earlier_tests": code.tests if code else None,
+            "earlier_tests": code.earlier_tests if code else None,
             "dispute": code.disputes if code else None,
         },
         opening={"knowledge": knowledge_section(told)},

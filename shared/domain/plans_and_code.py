@@ -136,7 +136,7 @@ def code_written(session: Session, event: facts.CodeDrafted | facts.CodeEdited) 
         event.explanation if isinstance(event, facts.CodeDrafted) else "",
         author_of(event),
         checks=before.checks if before and disputes else (),
-        tests=before.tests if before else "",
+        earlier_tests=(before.tests or before.earlier_tests) if before else "",
         tested_steps=before.tested_steps if before else (),
         unreachable=before.unreachable if before else (),
         disputes=disputes,
@@ -156,8 +156,8 @@ def code_written(session: Session, event: facts.CodeDrafted | facts.CodeEdited) 
 
 def code_verified(session: Session, event: facts.CodeVerified) -> Session:
     steps = session.plan.steps if session.plan else ()
-    tested = {"tests": event.tests, "tested_steps": steps, "unreachable": event.unreachable} if event.tests else {}
-    checked = with_code(session, checks=event.checks, status="review", **tested)
+    tested = {"tested_steps": steps, "unreachable": event.unreachable} if event.tests else {}
+    checked = with_code(session, checks=event.checks, tests=event.tests, status="review", **tested)
     if checked.code is None or unread(session, event) or not repairable(session, event):
         return checked
     repair = with_code(checked, repairs=checked.code.repairs + 1, status="rejected")

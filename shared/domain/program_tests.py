@@ -29,7 +29,8 @@ def failed_tests(code: Code | None) -> dict[str, str]:
     """The source of each test that failed in the last check of the program, by name."""
     details = "\n".join(check.detail for check in code.checks if check.ok is False) if code else ""
     names = {name for match in FAILED.finditer(details) for name in match.groups() if name}
-    return {name: source for name, source in sources(code.tests).items() if name in names} if code and names else {}
+    tests = sources(code.tests or code.earlier_tests) if code and names else {}
+    return {name: source for name, source in tests.items() if name in names}
 
 
 def is_disputable(session: Session) -> bool:
@@ -52,6 +53,6 @@ def lasting_tests(session: Session) -> dict[str, str]:
     named = tuple(f"test_{id_}_".lower() for id_ in same)
     return {
         name: source
-        for name, source in sources(code.tests).items()
+        for name, source in sources(code.earlier_tests).items()
         if named and f"{name}_".lower().startswith(named) and name not in disputed
     }

@@ -91,7 +91,7 @@ class Plan:
 class Code:
     """One version of the program; `repairs` counts automatic repairs since the user's last message.
 
-    Until tests ran, `tests` are those of the version before it. `tested_steps` are the plan's steps that they were
+    `earlier_tests` are the last ones that ran before it; `tested_steps` are the plan's steps that the last tests were
     written for, `unreachable` the ids of those that no test can reach. `disputes`: why a failed test is wrong.
     """
 
@@ -104,6 +104,7 @@ class Code:
     status: CodeStatus = "checking"
     checks: tuple[Check, ...] = ()
     tests: str = ""
+    earlier_tests: str = ""
     tested_steps: tuple[Step, ...] = ()
     unreachable: tuple[str, ...] = ()
     disputes: str = ""

@@ -101,7 +101,7 @@ def test_the_tests_stay_where_a_repair_does_not_even_parse() -> None:
     broken = c.VerifyCode(checks=(Check(name="parses", ok=False, detail="SyntaxError"),))
     session = given(*WRITTEN, FAILS, program("def"), broken, program(RIGHT)).session
     assert session.code
-    assert (session.code.tests, session.code.repairs) == (MODULE, 2)
+    assert (session.code.tests, session.code.earlier_tests, session.code.repairs) == ("", MODULE, 2)
 
 
 def test_a_draft_that_takes_a_message_in_is_no_repair() -> None:
