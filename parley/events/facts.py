@@ -242,12 +242,8 @@ class CodeDrafted(Event):
     plan_version: Version = Field(description="the plan's version: the version of the event that made it")
     code: Text = Field(description="the whole program")
     explanation: str = Field("", description="what the generator says about it")
-    wish: Annotated[str, Field(exclude_if=is_empty, description="what the person wants that the plan does not say")] = (
-        ""
-    )
-    disputes: Annotated[
-        str, Field(exclude_if=is_empty, description="why a failed test is wrong: the program is as it was")
-    ] = ""
+    wish: str = Field("", exclude_if=is_empty, description="what the person wants that the plan does not say")
+    disputes: str = Field("", exclude_if=is_empty, description="why a failed test is wrong; the program is as it was")
     say: Annotated[
         str, Field(exclude_if=is_empty, description="words to the person beside it: answers, what is new")
     ] = ""
@@ -279,9 +275,7 @@ class CodeVerified(Event):
     code_version: Version = Field(description="the code's version: the version of the event that made it")
     checks: tuple[Check, ...] = Field(description="checks, with their results")
     tests: str = Field("", description="the tests that were written from the plan")
-    unreachable: Annotated[
-        tuple[str, ...], Field(exclude_if=is_empty, description="ids of the plan's steps that no test can reach")
-    ] = ()
+    unreachable: tuple[str, ...] = Field((), exclude_if=is_empty, description="ids of steps that no test can reach")
 
 
 class CodeApproved(Event):
