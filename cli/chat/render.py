@@ -20,7 +20,7 @@ from parley.client.screen import LiveDraft
 from parley.protocol import server as s
 from parley.protocol.tools import Preview
 from parley.protocol.views import CodeView, PlanView
-from parley.protocol.words import DRAFTS, JOURNAL, PHASES, STATUS, TERMINAL, WELCOME
+from parley.protocol.words import DRAFTS, JOURNAL, PHASES, REVIEW, STATUS, TERMINAL, WELCOME
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
@@ -37,9 +37,9 @@ def render_greeting(message: s.Greeting, *, begins: bool = True) -> RenderableTy
 
 
 def render_plan(item: PlanView) -> RenderableType:
-    return TitledPanel(
-        Markdown(visible(item.text), hyperlinks=False), JOURNAL["plan"].format(number=item.number), "cyan"
-    )
+    wishes = f"\n\n{REVIEW['wishes'].format(wishes='; '.join(item.wishes))}" if item.wishes else ""
+    text = Markdown(visible(item.text + wishes), hyperlinks=False)
+    return TitledPanel(text, JOURNAL["plan"].format(number=item.number), "cyan")
 
 
 def render_code(item: CodeView) -> RenderableType:

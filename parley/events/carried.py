@@ -64,6 +64,9 @@ class CarriedPlan(Stored):
         ),
     ] = ""
     checks: Annotated[tuple[Check, ...], Field(exclude_if=is_empty, description="checks, with their results")] = ()
+    wishes: Annotated[
+        tuple[str, ...], Field(exclude_if=is_empty, description="what the person wants of the program beside the plan")
+    ] = ()
 
 
 class CarriedCode(Stored):

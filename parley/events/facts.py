@@ -242,6 +242,8 @@ class CodeDrafted(Event):
     plan_version: Version = Field(description="the plan's version: the version of the event that made it")
     code: Text = Field(description="the whole program")
     explanation: str = Field("", description="what the generator says about it")
+    wish: str = Field("", exclude_if=is_empty, description="what the person wants that the plan does not say")
+    disputes: str = Field("", exclude_if=is_empty, description="why a failed test is wrong; the program is as it was")
     say: Annotated[
         str, Field(exclude_if=is_empty, description="words to the person beside it: answers, what is new")
     ] = ""
@@ -266,13 +268,14 @@ class CodeEdited(Event):
 
 
 class CodeVerified(Event):
-    """The verifier's checks of one version of the code, and the tests it wrote from the plan ("" if none ran)."""
+    """The verifier's checks of one version of the code, and the tests that it wrote from the plan, or kept."""
 
     made_by = ("verifier",)
     type: Literal["code.verified"] = "code.verified"
     code_version: Version = Field(description="the code's version: the version of the event that made it")
     checks: tuple[Check, ...] = Field(description="checks, with their results")
     tests: str = Field("", description="the tests that were written from the plan")
+    unreachable: tuple[str, ...] = Field((), exclude_if=is_empty, description="ids of steps that no test can reach")
 
 
 class CodeApproved(Event):

@@ -46,6 +46,9 @@ class OfferedCode(Stored):
     type: Literal["code"] = Field("code", description="what is offered")
     code: Text = Field(description="the whole program")
     explanation: str = Field("", description="what the generator says about it")
+    wish: Annotated[str, Field(exclude_if=is_empty, description="what the person wants that the plan does not say")] = (
+        ""
+    )
 
 
 class OfferedTurn(Stored):

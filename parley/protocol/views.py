@@ -83,6 +83,9 @@ class PlanView(View):
         None, description="the path through nodes of flows; none: the plan does not walk a flow"
     )
     checks: tuple[Check, ...] = Field((), exclude_if=is_empty, description="checks, with their results")
+    wishes: tuple[str, ...] = Field(
+        (), exclude_if=is_empty, description="what the person wants of the program beside the plan"
+    )
 
 
 class CodeView(View):

@@ -6,7 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import field_validator
 
-from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, WordsDraft
+from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, Text, WordsDraft
+from services.generator.edits import EditsDraft, render_edits
+from shared.domain.program_tests import failed_tests
 from shared.domain.session import Session
 from shared.llm import Message
 from shared.llm.capabilities import capabilities
@@ -27,7 +29,7 @@ from shared.llm.sections import prompt
 from shared.settings import Settings
 
 EXAMPLE = (
-    '{"reply": {"kind": "code", "say": "", "explanation": "It prints the squares of one to ten.", '
+    '{"reply": {"kind": "code", "say": "", "explanation": "It prints the squares of one to ten.", "wish": "", '
     '"code": "def squares(count: int) -> list[int]:\\n    return [n * n for n in range(1, count + 1)]\\n\\n\\n'
     'def main() -> None:\\n    print(squares(10))\\n\\n\\nif __name__ == \\"__main__\\":\\n    main()\\n"}}'
 )
@@ -39,15 +41,23 @@ a command: without input it must end by itself and show something useful. Handle
 
 {CONVERSATION}
 
-<code> is the program as it is now. Write it anew with all that was said since; fix what the last checks or the last
-verdict found, and keep the rest as it is. After "wants another one, from scratch" write another implementation of the
-same plan. If the plan and what the person said contradict each other, their newest wish counts.
+<code> is the program as it is now. Write or edit it with all that was said since; fix what the last checks or the last
+verdict found, and keep the rest as it is, lines that the person wrote above all, unless they ask otherwise.
+<failing_tests> are those tests that failed, as a tester wrote them who knows the plan and the conversation, but not
+your thoughts: mend the program, or say that a test is wrong. After "wants another one, from scratch" write another
+implementation of the same plan. If the plan and what the person said contradict each other, their newest wish counts.
 
 {KINDS}
-1. code: say ({SAY}), explanation (a few sentences on how the program works), code (the whole program).
-2. {QUESTION_RULE}
-3. {ANSWER_RULE}
-4. {OFFER_RULE}
+1. code: say ({SAY}), explanation (a few sentences on how the program works), wish (what the person has asked for since
+   that the <plan> does not say, in one line, or ""), code (the whole program).
+2. test_wrong: a failed test asks for what neither the plan nor the person wants; the program stays as it is, and the
+   test is written anew. reason: which test, and what is wrong with it; say as above.
+3. edits: say, explanation ("" if it is as before) and wish as above, and edits (a list of {{find, replace}}, one after
+   the other: find is copied exactly and stands only once in the program, so add lines around it as needed), if little
+   of the <code> changes.
+4. {QUESTION_RULE}
+5. {ANSWER_RULE}
+6. {OFFER_RULE}
 
 A good reply: {EXAMPLE}
 """
@@ -63,6 +73,7 @@ class CodeDraft(Kind):
     kind: Literal["code"] = "code"
     say: str = ""
     explanation: str = ""
+    wish: str = ""
     code: str
 
     @field_validator("code")
@@ -74,10 +85,18 @@ class CodeDraft(Kind):
         return code
 
 
+class WrongTest(Kind):
+    """The program stays as it is: a test that failed is wrong."""
+
+    kind: Literal["test_wrong"] = "test_wrong"
+    say: str = ""
+    reason: Text
+
+
 class CodeReply(Reply):
     """The generator's reply."""
 
-    reply: Annotated[CodeDraft | QuestionDraft | WordsDraft | AcceptedOffer, ONE_OF]
+    reply: Annotated[CodeDraft | EditsDraft | WrongTest | QuestionDraft | WordsDraft | AcceptedOffer, ONE_OF]
 
 
 def build_prompt(session: Session, settings: Settings) -> list[Message]:
@@ -89,6 +108,7 @@ def build_prompt(session: Session, settings: Settings) -> list[Message]:
             "original_request": request_section(session),
             "plan": plan_section(session),
             "code": code_section(session),
+            "failing_tests": failed_tests(session.code).values(),
             **waiting_sections(session),
         },
         system={"capabilities": capabilities(settings)},
@@ -101,7 +121,8 @@ def build_prompt(session: Session, settings: Settings) -> list[Message]:
 
 def render_partial(partial: Mapping[str, Any]) -> str:
     """The part of the reply that has been streamed so far."""
-    return str(partial.get("code") or partial.get("text") or "")
+    words = partial.get("code") or partial.get("text") or partial.get("reason")
+    return str(words or render_edits(partial.get("edits") or ()))
 
 
 def program(text: str) -> str:

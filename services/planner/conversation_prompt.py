@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from parley.events.values import Step
 from parley.protocol.pages import LibraryEntry
 from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, Text, WordsDraft
 from services.planner.examples import example_line
+from services.planner.plan_changes import CHANGES_RULE, ChangesDraft, DraftedStep, streamed_steps
 from shared.domain.plan_text import plan_text
 from shared.domain.session import Session
 from shared.llm import Message
@@ -44,30 +45,28 @@ Write what will be done as short, concrete steps in plain language: no code, no 
 
 {CONVERSATION}
 
-<plan> is the plan as it is now, with the ids of its steps, and <code> the program. Write the plan anew with all that
-was said since; keep word for word the steps that nobody questioned, and those that the person wrote. After "wants
-another one, from scratch" plan differently instead of revising it. <examples> are plans that the person accepted for
-similar requests.
+<plan> is the plan as it is now, with the ids of its steps, and <code> the program. Write or change it with all that was
+said since; keep word for word the steps that nobody questioned, and those that the person wrote. After "wants
+another one, from scratch" plan differently instead of revising it. What is also wanted
+becomes part of the steps. <examples> are plans that the person accepted for similar requests.
 
 {KINDS}
 1. plan: say ({SAY}),
    goal (one sentence), steps (a list of {{id, text}}: the id that a step has, also when you reword it; "" for a new
    one; the person sees numbers, so write step 1, step 2 … in say), notes (assumptions that the person should check,
    or "").
-2. {QUESTION_RULE}
-3. {ANSWER_RULE}
-4. {OFFER_RULE}
+2. {CHANGES_RULE}
+3. {QUESTION_RULE}
+4. {ANSWER_RULE}
+5. {OFFER_RULE}
 
 A good reply: {EXAMPLE}
 """
 
 
-class TextStep(BaseModel):
+class TextStep(DraftedStep):
     """A step in words."""
 
-    model_config = ConfigDict(extra="ignore")
-
-    id: str = ""
     text: str
 
     @model_validator(mode="before")  # a model that is not held to the schema may give the words alone
@@ -97,10 +96,14 @@ class PlanDraft(Kind):
         return steps
 
 
+class TextChanges(ChangesDraft[TextStep]):
+    """Changes of the plan in words."""
+
+
 class PlanReply(Reply):
     """The planner's reply."""
 
-    reply: Annotated[PlanDraft | QuestionDraft | WordsDraft | AcceptedOffer, ONE_OF]
+    reply: Annotated[PlanDraft | TextChanges | QuestionDraft | WordsDraft | AcceptedOffer, ONE_OF]
 
 
 def build_prompt(session: Session, settings: Settings, examples: Sequence[LibraryEntry] = ()) -> list[Message]:
@@ -127,7 +130,7 @@ def render_partial(partial: Mapping[str, Any]) -> str:
     """The part of the reply that has been streamed so far, as Markdown."""
     if words := partial.get("text"):
         return str(words)
-    goal, steps = str(partial.get("goal") or ""), partial.get("steps")
-    written = [step.get("text") if isinstance(step, Mapping) else step for step in steps or ()]
+    goal = str(partial.get("goal") or "")
+    written = [step.get("text") if isinstance(step, Mapping) else step for step in streamed_steps(partial)]
     texts = [text for text in written if isinstance(text, str) and text]
-    return plan_text(goal, tuple(Step(text=text[:2000]) for text in texts)) if goal else ""
+    return plan_text(goal, tuple(Step(text=text[:2000]) for text in texts)) if goal else "\n".join(texts)

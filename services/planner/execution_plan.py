@@ -13,7 +13,15 @@ from parley.protocol.tools import ToolSpec
 from parley.reply import without_kinds
 from services.planner.agentflow_prompt import MoreTools
 from services.planner.examples import Examples, no_examples
-from services.planner.execution_plan_prompt import StepDraft, StepsDraft, StepsReply, build_prompt, render_partial
+from services.planner.execution_plan_prompt import (
+    StepChanges,
+    StepDraft,
+    StepsDraft,
+    StepsReply,
+    build_prompt,
+    render_partial,
+)
+from services.planner.plan_changes import refusal, whole_plan
 from services.planner.tool_choice import ToolLookup, choose
 from shared.domain import commands as c
 from shared.domain.messages import drafting_session
@@ -28,7 +36,6 @@ from shared.worker import WorkContext
 MAX_PROPOSALS = 3  # per plan; after that the work fails and can be retried
 NO_TOOLS = "There are no tools to plan with."
 MAX_SEARCHES = 2  # further model calls of a plan that ask for other tools
-WITHOUT_SEARCH = without_kinds(StepsReply, "more_tools")
 
 
 async def draft_steps(
@@ -45,8 +52,13 @@ async def draft_steps(
     problems: Sequence[str] = ()
     told: tuple[str, ...] = ()
     searches = 0
+    plan = session.plan if session.plan and session.plan.task and session.plan.task == session.task else None
+    before = [StepDraft.model_validate(step, from_attributes=True) for step in plan.steps] if plan else []
+    repeated = refuse_repeated(context.session)
     similar = await examples(session)
     for _ in range(MAX_PROPOSALS + MAX_SEARCHES):
+        withheld = ["more_tools"] if not page.others or searches >= MAX_SEARCHES else []
+        withheld += [] if plan else ["changes"]
         reply = await context.ask(
             build_prompt(
                 context.prompt_session,
@@ -55,17 +67,20 @@ async def draft_steps(
                 (*problems, *told),
                 similar,
             ),
-            reply_for(StepsReply if page.others and searches < MAX_SEARCHES else WITHOUT_SEARCH, context.session),
+            reply_for(without_kinds(StepsReply, *withheld), context.session),
             kind="plan",
             render=render_partial,
-            refuse=refuse_repeated(context.session),
+            refuse=lambda reply: repeated(reply) or _inapplicable(reply, before),
         )
-        match reply.reply:
+        draft = reply.reply
+        if isinstance(draft, StepChanges):
+            draft = StepsDraft(**whole_plan(draft, plan, before))
+        match draft:
             case MoreTools(words=words):
                 choice = await choice.with_matching(tools, words, used, allowed)
                 searches += 1
                 told = (f"<found_tools> has what fits “{words[:200]}”. If none of it is right, say so.",)
-            case StepsDraft() as draft:
+            case StepsDraft():
                 choice = await choice.with_named(tools, (step.tool for step in draft.steps), allowed)
                 known = {spec.name: spec for spec in choice.all_tools.tools}
                 told = refused_proposal(reply)
@@ -89,6 +104,10 @@ async def draft_steps(
             case other:
                 return to_command(other)
     return c.Fail(reason=f"No plan could be made that can be carried out. {' '.join(problems)}"[:5_000])
+
+
+def _inapplicable(reply: StepsReply, before: Sequence[StepDraft]) -> str:
+    return refusal(reply.reply, before) if isinstance(reply.reply, StepChanges) else ""
 
 
 def _steps(drafts: Sequence[StepDraft], session: Session, known: Mapping[str, ToolSpec]) -> tuple[Step, ...]:

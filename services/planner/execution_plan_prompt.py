@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from parley.events.values import Step
 from parley.protocol.pages import LibraryEntry
@@ -12,6 +12,7 @@ from parley.protocol.tools import ToolSpec
 from parley.reply import ONE_OF, AcceptedOffer, JsonText, Kind, QuestionDraft, Reply, Text, WordsDraft
 from services.planner.agentflow_prompt import MoreTools, found_sections, tool_sections
 from services.planner.examples import example_line
+from services.planner.plan_changes import CHANGES_RULE, ChangesDraft, DraftedStep, streamed_steps
 from services.planner.tool_choice import ToolChoice
 from shared.domain.session import Session
 from shared.domain.state import Action, Plan
@@ -54,31 +55,30 @@ runs before the person has approved the plan.
 
 {CONVERSATION}
 
-<plan> is the plan as it is now, with ids: change it as the person asks, keep the ids of the steps that stay, and never
-give the id of a step to another one. <executed> tells how far its steps have come. <problems> tell why your last
-proposal was not accepted. <examples> are plans that the person accepted for similar requests; their ids and values are
-not those of this one. <instructions> are the person's wishes for every version of the plan; follow them as far as these
-rules allow.
+<plan> is the plan as it is now, with ids: change it as the person asks, keep the ids of the steps that stay, never give
+the id of a step to another one, and keep steps that are written_by the person as they are, unless they ask otherwise.
+<executed> tells how far its steps have come. <problems> tell why your last proposal was not accepted. <examples> are
+plans that the person accepted for similar requests; their ids and values are not those of this one. <instructions> are
+the person's wishes for every version of the plan; follow them as far as these rules allow.
 
 {KINDS}
 1. plan: say ({SAY});
    goal in a sentence; steps: a list of {{id, tool, arguments, text, after, for_each}}, where arguments is a JSON object
    as text and text says in plain words what the step is for; notes: assumptions that the person should check, or "".
-2. more_tools: none of these tools does what is needed; words: names from <more_tools>, or what you look for.
-3. {QUESTION_RULE}
-4. {ANSWER_RULE}
-5. {OFFER_RULE}
+2. {CHANGES_RULE}
+3. more_tools: none of these tools does what is needed; words: names from <more_tools>, or what you look for.
+4. {QUESTION_RULE}
+5. {ANSWER_RULE}
+6. {OFFER_RULE}
 
 A good reply: {EXAMPLE}
 """
 
 
-class StepDraft(BaseModel):
+class StepDraft(DraftedStep):
     """One step: a call, what it is for, and what comes before it."""
 
     # Arguments of any shape are read: they are repaired, or rejected with a reason.
-
-    model_config = ConfigDict(extra="ignore")
 
     id: str = Field("", max_length=32)
     tool: str = Field(min_length=1, max_length=500)
@@ -101,10 +101,14 @@ class StepsDraft(Kind):
     notes: str = ""
 
 
+class StepChanges(ChangesDraft[StepDraft]):
+    """Changes of the plan of tool calls."""
+
+
 class StepsReply(Reply):
     """The planner's reply."""
 
-    reply: Annotated[StepsDraft | MoreTools | QuestionDraft | WordsDraft | AcceptedOffer, ONE_OF]
+    reply: Annotated[StepsDraft | StepChanges | MoreTools | QuestionDraft | WordsDraft | AcceptedOffer, ONE_OF]
 
 
 def build_prompt(
@@ -150,13 +154,16 @@ def _tool_line(spec: ToolSpec) -> str:
 
 def _plan_lines(session: Session, plan: Plan) -> list[str]:
     goal = [] if is_told(session, plan) else [plan.goal]
-    return [*goal, *map(_step_line, plan.steps)]
+    return [*goal, *(_step_line(step, own=step.id in plan.own_steps) for step in plan.steps)]
 
 
-def _step_line(step: Step) -> str:
-    fields = {"id": step.id, "tool": step.tool, "arguments": step.arguments, "text": step.text, "after": step.after}
+def _step_line(step: Step, *, own: bool) -> str:
+    fields: dict[str, object] = {"id": step.id, "tool": step.tool, "arguments": step.arguments}
+    fields |= {"text": step.text, "after": step.after}
     if step.for_each:
         fields["for_each"] = step.for_each
+    if own:
+        fields["written_by"] = "person"
     return json.dumps(fields, ensure_ascii=False)
 
 
@@ -179,7 +186,7 @@ def _executed_line(action: Action) -> str:
 def render_partial(partial: Mapping[str, Any]) -> str:
     """The part of the reply that has been streamed so far, as Markdown."""
     lines = [str(partial.get("text") or partial.get("goal") or "")]
-    for number, step in enumerate(partial.get("steps") or (), 1):
+    for number, step in enumerate(streamed_steps(partial), 1):
         if isinstance(step, Mapping) and step.get("tool"):
             lines.append(f"{number}. {step.get('text') or ''} `{step['tool']}`")
     return "\n".join(lines).strip()

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from parley.events.values import NextAction, Status
+from parley.events.values import NextAction
 from parley.reply import Kind, Reply
 from shared.domain.session import Session
 from shared.domain.state import Action, Turn
@@ -15,6 +15,7 @@ from shared.llm import Message
 from shared.llm.dialogue import CONVERSATION, knowledge_section, request_section
 from shared.llm.sections import prompt
 
+TurnStatus = Literal["success", "partial", "failure"]
 TURN_EXAMPLE = (
     '{"reply": {"kind": "verdict", "execution_analysis": "1.1 found the order; 1.2 failed: it is shipped already.", '
     '"memory_analysis": "The order is read; cancelling it is still open.", "status": "partial", "next_action": '
@@ -47,7 +48,7 @@ class SubGoalReply(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     sub_goal: str = Field(max_length=50_000)
-    status: Status
+    status: TurnStatus
     reasoning: str = Field("", max_length=5_000)
 
 
@@ -57,7 +58,7 @@ class TurnVerdict(Kind):
     kind: Literal["verdict"] = "verdict"
     execution_analysis: str = ""
     memory_analysis: str = ""
-    status: Status
+    status: TurnStatus
     next_action: NextAction
     reasoning: str = ""
     sub_goals: list[SubGoalReply] = Field(default_factory=list, max_length=20)

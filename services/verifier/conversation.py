@@ -10,13 +10,20 @@ from services.verifier.conversation_prompt import (
     build_verdict_prompt,
     render_partial_tests,
     render_partial_verdict,
+    unreachable_note,
 )
 from services.verifier.program_checks import check_syntax, run_linter, run_tests
 from shared import sandbox
 from shared.domain import commands as c
+from shared.domain.program_tests import lasting_tests, sources
 from shared.domain.session import Session
 from shared.domain.state import Turn
 from shared.worker import WorkContext
+
+KEEP_TESTS = (
+    "These tests are missing or changed, though their steps are as they were: {names}. Give the whole module with "
+    "these tests word for word, unless the person has asked for something else since they were written."
+)
 
 
 async def check(context: WorkContext, session: Session) -> c.VerifyCode:
@@ -27,12 +34,31 @@ async def check(context: WorkContext, session: Session) -> c.VerifyCode:
     checks.append(await run_linter(code))
     if missing := await asyncio.to_thread(sandbox.available):
         return c.VerifyCode(checks=(*checks, Check(name="tests", ok=None, detail=f"Not run: {missing}")))
-    tests = (
-        await context.ask(
-            build_tests_prompt(context.prompt_session), TestsReply, kind="tests", render=render_partial_tests
-        )
-    ).reply.tests
-    return c.VerifyCode(checks=(*checks, await run_tests(code, tests)), tests=tests)
+    tests, unreachable = await _tests(context)
+    result = await run_tests(code, tests)
+    if note := unreachable_note(session.plan, unreachable):
+        result = result.model_copy(update={"detail": f"{result.detail}\n\n{note}"})
+    return c.VerifyCode(checks=(*checks, result), tests=tests, unreachable=unreachable)
+
+
+async def _tests(context: WorkContext) -> tuple[str, tuple[str, ...]]:
+    """The tests, and the ids of the steps that they cannot reach. After a repair the same tests run."""
+    code = context.session.code
+    if code and code.repairs and code.earlier_tests and not code.disputes:
+        return code.earlier_tests, code.unreachable
+    lasting, refused = lasting_tests(context.session), False
+
+    def refuse(reply: TestsReply) -> str:
+        nonlocal refused
+        written = sources(reply.reply.tests)
+        lost = [name for name, source in lasting.items() if written.get(name) != source]
+        refused, again = True, refused  # a second time it stands: what was said since may contradict a test
+        return KEEP_TESTS.format(names=", ".join(lost)) if lost and not again else ""
+
+    messages = build_tests_prompt(context.prompt_session)
+    draft = await context.ask(messages, TestsReply, kind="tests", render=render_partial_tests, refuse=refuse)
+    steps = {step.id for step in context.session.plan.steps} if context.session.plan else set()
+    return draft.reply.tests, tuple(step for step in draft.reply.unreachable if step in steps)
 
 
 async def judge(context: WorkContext, turn: Turn) -> c.VerifyTurn:
@@ -41,4 +67,6 @@ async def judge(context: WorkContext, turn: Turn) -> c.VerifyTurn:
         return c.VerifyTurn(status="failure", next_action="complete", reasoning="Nothing was run.", rule="nothing-run")
     messages = build_verdict_prompt(context.prompt_session)
     reply = await context.ask(messages, VerdictReply, kind="verdict", render=render_partial_verdict)
-    return c.VerifyTurn(**reply.reply.model_dump(exclude={"kind"}))
+    verdict = c.VerifyTurn(**reply.reply.model_dump(exclude={"kind"}))
+    ends = verdict.status in ("not_shown", "bad_input", "missing_here")  # no change of the program would help
+    return verdict.model_copy(update={"next_action": "complete"}) if ends else verdict

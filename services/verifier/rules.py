@@ -35,8 +35,7 @@ def rule_verdict(turn: Turn) -> c.VerifyTurn | None:  # noqa: PLR0911  one line 
         return _verdict("not-all-run", "partial", "continue", not_run)
     writes = [action for action in ran if action.spec.effect != "read"]
     if not writes:
-        answered = f"All {len(ran)} lookups returned." if len(ran) > 1 else "The lookup returned."
-        return _verdict("reads-answered", "success", next_action, answered)
+        return _verdict("reads-answered", "success", next_action, "")  # their results say it
     if all(action.confirmed for action in writes):
         return _verdict("change-shown", "success", next_action, "The results show the changes that were wanted.")
     return None

@@ -261,11 +261,14 @@ class DraftCode(Command):
     code: str
     explanation: str = ""
     say: str = ""
+    wish: str = ""
+    disputes: str = ""
 
 
 class VerifyCode(Command):
     checks: tuple[Check, ...]
     tests: str = ""
+    unreachable: tuple[str, ...] = ()
 
 
 class Ask(Command):

@@ -57,6 +57,7 @@ def _carried_plan(plan: Plan) -> CarriedPlan:
         path=plan.path,
         task=plan.task,
         checks=plan.checks,
+        wishes=plan.wishes,
     )
 
 
@@ -126,6 +127,7 @@ def _plan(event: facts.SessionForked, plan: CarriedPlan) -> Plan:
         path=plan.path,
         task=f"t{event.version}" if plan.task else "",
         checks=plan.checks,
+        wishes=plan.wishes,
     )
 
 

@@ -21,7 +21,14 @@ MAX_WHOLE_OUTCOMES = 16_000  # characters of all outcomes that are kept in full
 MAX_OUTCOME = 8_000  # characters of one outcome
 MAX_OUTCOME_SUMMARY, MAX_OUTCOMES = 120, 20  # characters of an outcome's summary; number of outcomes
 SubGoalStatus = Literal["pending", "completed", "failed"]
-SUB_GOAL_STATUS_OF: dict[Status, SubGoalStatus] = {"success": "completed", "partial": "pending", "failure": "failed"}
+SUB_GOAL_STATUS_OF: dict[Status, SubGoalStatus] = {
+    "success": "completed",
+    "partial": "pending",
+    "failure": "failed",
+    "not_shown": "pending",
+    "bad_input": "completed",
+    "missing_here": "completed",
+}
 MAX_VERDICTS, MAX_REASONING, MAX_SUB_GOALS, MAX_CLOSING = 10, 400, 20, 4_000
 WRITE_OUTCOMES: frozenset[ActionStatus] = frozenset({"finished", "denied", "uncertain"})
 

@@ -161,6 +161,8 @@ def take_in_draft(session: Session, event: facts.PlanDrafted | facts.CodeDrafted
     """The session that the draft applies to: with its messages taken in, as a new request if the draft begins one."""
     takes_offer = event.offer is not None and event.actor.startswith(USER_PREFIX)
     heard = replace(session if takes_offer else take_in(session, event), offer=None)
+    if isinstance(event, facts.CodeDrafted) and heard.words.unread != session.words.unread:
+        heard = with_next_draft(heard, problems=())  # it does what the person said, so it is no mere repair
     return _with_round(session, heard, event.version) if event.begins_round else heard
 
 

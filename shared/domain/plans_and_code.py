@@ -17,6 +17,9 @@ from shared.domain.session import (
 from shared.domain.state import Code, Plan, PlanStatus, Turn
 from shared.domain.workflow import repairable, unread, unread_while_drafting
 
+MAX_WISHES = 20  # that a plan keeps, the newest
+MAX_WISH = 500  # characters of each
+
 
 def plan_written(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Session:
     plan = _plan(session, event)
@@ -57,6 +60,7 @@ def _plan(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Plan
         task=task,
         checks=event.checks,
         own_steps=_own_steps(before, event),
+        wishes=before.wishes if before and isinstance(event, facts.PlanEdited) else (),  # a draft has them as steps
     )
 
 
@@ -122,8 +126,8 @@ def plan_deleted(session: Session, event: facts.PlanDeleted) -> Session:
 
 def code_written(session: Session, event: facts.CodeDrafted | facts.CodeEdited) -> Session:
     plan_version = session.plan.version if session.plan else event.version
-    drafted = isinstance(event, facts.CodeDrafted)
-    repairs = session.code.repairs if drafted and session.code and session.next_draft.problems else 0
+    before, disputes = session.code, event.disputes if isinstance(event, facts.CodeDrafted) else ""
+    repairs = before.repairs if before and session.next_draft.problems else 0
     code = Code(
         event.version,
         session.counts.codes + 1,
@@ -131,10 +135,19 @@ def code_written(session: Session, event: facts.CodeDrafted | facts.CodeEdited) 
         event.code,
         event.explanation if isinstance(event, facts.CodeDrafted) else "",
         author_of(event),
-        repairs=repairs,
+        checks=before.checks if before and disputes else (),
+        earlier_tests=(before.tests or before.earlier_tests) if before else "",
+        tested_steps=before.tested_steps if before else (),
+        unreachable=before.unreachable if before else (),
+        disputes=disputes,
+        repairs=repairs if isinstance(event, facts.CodeDrafted) else 0,
     )
+    wish, plan = event.wish[:MAX_WISH] if isinstance(event, facts.CodeDrafted) else "", session.plan
+    if plan and wish and wish not in plan.wishes:
+        plan = replace(plan, wishes=(*plan.wishes, wish)[-MAX_WISHES:])
     return replace(
         leave_turn(session),
+        plan=plan,
         code=code,
         next_draft=NextDraft(),
         counts=replace(session.counts, codes=code.number),
@@ -142,7 +155,9 @@ def code_written(session: Session, event: facts.CodeDrafted | facts.CodeEdited) 
 
 
 def code_verified(session: Session, event: facts.CodeVerified) -> Session:
-    checked = with_code(session, checks=event.checks, tests=event.tests, status="review")
+    steps = session.plan.steps if session.plan else ()
+    tested = {"tested_steps": steps, "unreachable": event.unreachable} if event.tests else {}
+    checked = with_code(session, checks=event.checks, tests=event.tests, status="review", **tested)
     if checked.code is None or unread(session, event) or not repairable(session, event):
         return checked
     repair = with_code(checked, repairs=checked.code.repairs + 1, status="rejected")

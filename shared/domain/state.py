@@ -57,7 +57,8 @@ class Plan:
     """One version of the plan. `version` is that of the event that made it; `number` counts 1, 2, 3 for people.
 
     An execution plan's versions share their `task`, and its `checks` compare the draft with the tools. `preapproved`
-    names the steps that the user approved with any values, `own_steps` those that a user wrote or changed.
+    names the steps that the user approved with any values, `own_steps` those that a user wrote or changed. `wishes` are
+    what else the user wants of its program.
     """
 
     version: int
@@ -73,6 +74,7 @@ class Plan:
     approved_by_setting: bool = False
     preapproved: tuple[str, ...] = ()
     own_steps: tuple[str, ...] = ()
+    wishes: tuple[str, ...] = ()
     checks: tuple[Check, ...] = ()
 
     @property
@@ -87,7 +89,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class Code:
-    """One version of the program; `repairs` counts automatic repairs since the user's last message."""
+    """One version of the program; `repairs` counts automatic repairs since the user's last message.
+
+    `earlier_tests` are the last ones that ran before it; `tested_steps` are the plan's steps that the last tests were
+    written for, `unreachable` the ids of those that no test can reach. `disputes`: why a failed test is wrong.
+    """
 
     version: int
     number: int
@@ -98,6 +104,10 @@ class Code:
     status: CodeStatus = "checking"
     checks: tuple[Check, ...] = ()
     tests: str = ""
+    earlier_tests: str = ""
+    tested_steps: tuple[Step, ...] = ()
+    unreachable: tuple[str, ...] = ()
+    disputes: str = ""
     repairs: int = 0
 
     @property

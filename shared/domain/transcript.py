@@ -69,6 +69,8 @@ def _entries(before: Session, event: SessionEvent) -> Iterator[Said]:  # noqa: C
             yield "person", "decision", "Took the offer." + (" What waited is left out." if leaves_out else "")
         case facts.OfferMade():
             yield by, "draft", _draft(event.draft, event.say)
+        case facts.CodeDrafted() if event.disputes:
+            yield by, "draft", _reply("test_wrong", say=event.say, reason=event.disputes)
         case facts.PlanDrafted() | facts.CodeDrafted():
             yield by, "draft", _draft(event, event.say)
         case facts.TurnPlanned() if event.plan_version is None or plans_path(event) or not event.actions:
@@ -136,7 +138,7 @@ def _draft(draft: facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned | Of
     body = CUT if isinstance(draft, facts.PlanDrafted | facts.CodeDrafted) else ""
     match draft:
         case facts.CodeDrafted() | OfferedCode():
-            return _reply("code", say=say, explanation=draft.explanation, code=body)
+            return _reply("code", say=say, explanation=draft.explanation, wish=draft.wish, code=body)
         case facts.PlanDrafted() | OfferedPlan() if plans_path(draft):
             return _reply("path", say=say, reasoning=draft.notes, paths=_paths(draft.steps))
         case facts.PlanDrafted() | OfferedPlan():
@@ -199,7 +201,7 @@ def _decision(before: Session, event: SessionEvent) -> str:  # noqa: C901, PLR09
         case facts.PlanEdited():
             return f"Edited the plan; it is plan {before.counts.plans + 1} now. {_edited(before, event)}".rstrip()
         case facts.CodeEdited():
-            return f"Edited the program; it is program {before.counts.codes + 1} now."
+            return f"Edited the program; it is program {before.counts.codes + 1} now. {_changed_lines(before, event)}"
         case facts.CodeApproved():
             return f"Approved {_program(before)}."
         case facts.PlanCancelled():
@@ -266,6 +268,23 @@ def _edited(before: Session, event: facts.PlanEdited) -> str:
         cut(f"Before it said {', '.join(earlier)}.", MAX_ARGUMENTS) if earlier else "",
     )
     return " ".join(filter(None, parts))
+
+
+def _changed_lines(before: Session, event: facts.CodeEdited) -> str:
+    """The lines from the first to the last that the person changed."""
+    old, new = (before.code.code if before.code else "").split("\n"), event.code.split("\n")
+    first = _equal_lines(old, new)
+    end = len(new) - _equal_lines(old[first:][::-1], new[first:][::-1])
+    if first == end:
+        return f"The person took lines out after line {first}."
+    where = f"line {end}" if end == first + 1 else f"lines {first + 1} to {end}"
+    return cut("\n".join((f"The person wrote {where}:", *new[first:end])), MAX_ARGUMENTS)
+
+
+def _equal_lines(old: list[str], new: list[str]) -> int:
+    """How many lines they begin with in common."""
+    differing = (place for place, (before, after) in enumerate(zip(old, new, strict=False)) if before != after)
+    return next(differing, min(len(old), len(new)))
 
 
 def _step(step: Step) -> str:

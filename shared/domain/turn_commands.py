@@ -66,8 +66,9 @@ def verify_turn(session: Session, command: c.VerifyTurn, meta: CommandMeta) -> S
     judged, sub_goals = [verdict.sub_goal for verdict in command.sub_goals], actions_by_sub_goal(session.turn)
     if judged and sorted(judged) != sorted(sub_goals):
         raise Invalid(f"Give one verdict on each sub-goal of the turn: {'; '.join(sub_goals)}.")
+    needs = 3 if command.status in ("not_shown", "bad_input", "missing_here") else 2 if judged else 1
     return facts.TurnVerified(
-        **event_meta(session, meta, facts.TurnVerified, needs=2 if judged else 1),
+        **event_meta(session, meta, facts.TurnVerified, needs=needs),
         turn=session.turn.number,
         status=command.status,
         next_action=command.next_action,

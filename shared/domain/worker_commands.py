@@ -204,9 +204,7 @@ def _draft_code(session: Session, command: c.DraftCode, meta: CommandMeta) -> fa
     return facts.CodeDrafted(
         **event_meta(session, meta, facts.CodeDrafted),
         plan_version=session.plan.version,
-        code=command.code,
-        explanation=command.explanation,
-        say=command.say,
+        **vars(command),
     )
 
 
@@ -217,8 +215,7 @@ def _verify_code(session: Session, command: c.VerifyCode, meta: CommandMeta) -> 
     return facts.CodeVerified(
         **event_meta(session, meta, facts.CodeVerified),
         code_version=session.code.version,
-        checks=command.checks,
-        tests=command.tests,
+        **vars(command),
     )
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from parley.events.values import FurtherQuestion, Option
-from parley.protocol.words import ACTIONS
+from parley.protocol.words import ACTIONS, REVIEW
 from parley.reply import MAX_OPTION, AcceptedOffer, QuestionDraft, Reply, WordsDraft, with_title, without_kinds
 from shared.domain import commands as c
 from shared.domain.memory import text_of
@@ -74,8 +74,12 @@ def plan_section(session: Session, *, ids: bool = False) -> str | None:
     plan = session.plan
     if plan is None:
         return None
-    numbered = enumerate(plan.steps, 1)
-    steps = "\n".join(f"{(ids and step.id) or number}. {step.text}" for number, step in numbered)
+    named = [(str((ids and step.id) or number), step) for number, step in enumerate(plan.steps, 1)]
+    steps = "\n".join(f"{name}. {step.text}" for name, step in named)
+    if own := [name for name, step in named if step.id in plan.own_steps]:
+        steps += f"\n\nThe person wrote {', '.join(own)}."
+    if plan.wishes:
+        steps += f"\n\n{REVIEW['wishes'].format(wishes='; '.join(plan.wishes))}"
     if plan.status == "rejected" and (session.phase == "resting" or session.next_draft.after_decline):
         steps = f"{DECLINED}\n\n{steps}"
     if is_told(session, plan):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from parley.events.values import ActionSpec, Knowledge, Service, Step
+from parley.events.values import ActionSpec, Check, FileRef, Knowledge, Service, Status, Step
 from services.generator.conversation import write_code
 from services.generator.conversation_prompt import CodeDraft, CodeReply, program
 from services.generator.conversation_prompt import build_prompt as code_prompt
@@ -292,6 +292,24 @@ async def test_the_model_judges_runs_and_a_rule_judges_unrun_code() -> None:
     skipped = await verify(work_context("verifier", replace(ran, turn=turn(Action(spec(), "skipped")))))
     assert isinstance(skipped, c.VerifyTurn)
     assert (skipped.status, skipped.rule) == ("failure", "nothing-run")
+
+
+@pytest.mark.parametrize("status", ["not_shown", "bad_input", "missing_here"])
+async def test_a_verdict_that_blames_nobody_ends_the_run(status: Status) -> None:
+    ran = replace(SESSION, plan=PLAN, code=CODE, turn=turn(Action(spec(), "finished", {"exit_code": 0})))
+    verdict = await verify(work_context("verifier", ran, RunVerdict(status=status, next_action="escalate")))
+    assert isinstance(verdict, c.VerifyTurn)
+    assert (verdict.status, verdict.next_action) == (status, "complete")
+
+
+def test_the_judge_sees_the_tests_with_their_results_and_the_sessions_files() -> None:
+    checks = (Check(name="lints", ok=True), Check(name="tests", ok=False, detail="1 failed"))
+    files = {"trips.csv": FileRef(sha256="0" * 64, size=12)}
+    checked = replace(SESSION, plan=PLAN, code=replace(CODE, tests="import program", checks=checks), files=files)
+    assert names(build_verdict_prompt(checked)) == ["original_request", "plan", "code", "tests", "files"]
+    text = build_verdict_prompt(checked)[-1]["content"]
+    assert "import program\nlints: ok\ntests: failed 1 failed\n" in text
+    assert "trips.csv: 12 bytes\n" in text
 
 
 def test_a_verifier_reply_with_unknown_values_or_fields_is_refused() -> None:

@@ -3,7 +3,7 @@
 from parley.reply import Kind
 from services.planner.agentflow_prompt import MoreTools
 from services.planner.execution_plan import MAX_PROPOSALS, MAX_SEARCHES, draft_steps
-from services.planner.execution_plan_prompt import StepDraft, StepsDraft, StepsReply
+from services.planner.execution_plan_prompt import StepChanges, StepDraft, StepsDraft, StepsReply
 from shared.domain import commands as c
 from shared.llm import Prompt, ScriptedModel
 from shared.log import SessionAtPosition
@@ -45,3 +45,10 @@ async def test_the_model_may_search_a_limited_number_of_times_and_hears_what_was
     assert "<found_tools> has what fits “count it”" in problems
     assert isinstance(command, c.Fail)
     assert "found_tools" not in command.reason, "what is told to the model only"
+
+
+async def test_without_a_plan_there_is_nothing_to_change() -> None:
+    _, prompts = await drafted(PRINT)
+    reply = prompts[0].reply
+    assert issubclass(reply, StepsReply)
+    assert StepChanges not in reply.kinds()

@@ -72,14 +72,14 @@ def test_other_replies_are_invalid(bad: Any) -> None:
 
 
 def test_a_reply_without_some_kinds_refuses_them() -> None:
-    only_plan = without_kinds(PlanReply, "question", "answer", "take_offer")
+    only_plan = without_kinds(PlanReply, "changes", "question", "answer", "take_offer")
     assert issubclass(only_plan, PlanReply)
     assert (only_plan.__name__, only_plan.kinds()) == ("PlanReply", (PlanDraft,))
     assert only_plan is with_kinds(PlanReply, [PlanDraft])
     assert without_kinds(PlanReply, "unknown") is PlanReply
     with pytest.raises(ValidationError, match="no question can be asked here now"):
         only_plan.model_validate({"reply": {"kind": "question", "text": WHICH}})
-    assert without_kinds(PlanReply, "plan").kinds() == (QuestionDraft, WordsDraft, AcceptedOffer)
+    assert without_kinds(PlanReply, "plan", "changes").kinds() == (QuestionDraft, WordsDraft, AcceptedOffer)
 
 
 def test_the_content_of_a_partial_reply_is_taken_from_its_envelope() -> None:

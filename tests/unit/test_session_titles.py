@@ -8,7 +8,7 @@ from parley.events import facts
 from parley.reply import Reply, with_title
 from services.generator.conversation_prompt import CodeReply
 from services.planner.agentflow_prompt import TurnReply
-from services.planner.conversation import draft_plan
+from services.planner.conversation import WITHOUT_CHANGES, draft_plan
 from services.planner.conversation_prompt import PlanDraft, PlanReply
 from services.planner.flow_prompt import PathReply
 from shared.domain import commands as c
@@ -132,7 +132,7 @@ class Started(NamedTuple):
 
     async def planner(self, title: str) -> WorkContext:
         """The planner's context, with a model that drafts a plan with this title."""
-        reply = reply_for(PlanReply, self.story.session)
+        reply = reply_for(WITHOUT_CHANGES, self.story.session)
         model = ScriptedModel(reply.model_validate({"title": title, "reply": PLAN.model_dump()}))
         deps = WorkerDeps("planner", InMemoryStore(self.log), self.log, model, Drafts(None), Settings())
         return WorkContext(deps, await self.story.load_at_position(), cause="s:cause")

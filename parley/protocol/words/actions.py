@@ -112,6 +112,7 @@ REVIEW: Mapping[str, str] = {
     "newer": "{name} is here, and you are editing an older version.",
     "no_report": "Nothing to report.",
     "notes": "Notes",
+    "wishes": "Also wanted, in the program already: {wishes}",
     "or_write": "Or write your own answer below.",
     "offer_changes": "What changes in the plan",
     "offer_code": "Use this program instead?",

@@ -100,6 +100,7 @@ NOTES: Mapping[str, str] = {
     "offered_nothing": "offers to leave out what waits",
     "offered_turn": "offers this instead: {goal}",
     "offer_kept": "kept what was there",
+    "disputes": "found a failed test wrong and left the program as it was: {reason}",
     "dropped": "left out what you had put in: {steps}",
     "offer_taken": "took the offer",
     "offer_taken_as_said": "took the offer, as you said",
@@ -142,6 +143,9 @@ VERDICTS: Mapping[str, str] = {
     "success": "success",
     "partial": "partly done",
     "failure": "failed",
+    "not_shown": "not shown by this run",
+    "bad_input": "right answer to bad input",
+    "missing_here": "the program is right, something is missing here",
     # by next action
     "continue": "continues",
     "retry": "tries again",

@@ -229,7 +229,7 @@ def _action(event: SessionEvent, turn: int, spec: ActionSpec, place: int) -> j.A
 
 
 def _verdict(event: facts.TurnVerified) -> j.VerdictLine:
-    ended = event.next_action == "complete" and event.status == "failure"
+    ended = event.next_action == "complete" and event.status in ("failure", "not_shown", "missing_here")
     return j.VerdictLine(
         version=event.version,
         status=event.status,

@@ -27,6 +27,8 @@ def _line(event: SessionEvent) -> tuple[str, j.Tone]:  # noqa: C901, PLR0911  on
             return NOTES["offer_kept"], "plain"
         case facts.PlanDrafted(offer=int()) | facts.CodeDrafted(offer=int()) | facts.TurnPlanned(offer=int()):
             return NOTES["offer_taken" if event.actor.startswith(USER_PREFIX) else "offer_taken_as_said"], "good"
+        case facts.CodeDrafted() if event.disputes:
+            return NOTES["disputes"].format(reason=event.disputes), "wait"
         case facts.TurnPlanned(plan_version=int()):
             return NOTES["plan_begun_by_setting"], "plain"
         case facts.SessionStopped():

@@ -19,7 +19,14 @@ ACTION_TONES: Mapping[ActionState, Tone] = {
     "uncertain": "wait",
     "dropped": "plain",
 }
-VERDICT_TONES: Mapping[Status, Tone] = {"success": "good", "partial": "wait", "failure": "bad"}
+VERDICT_TONES: Mapping[Status, Tone] = {
+    "success": "good",
+    "partial": "wait",
+    "failure": "bad",
+    "not_shown": "plain",
+    "bad_input": "good",
+    "missing_here": "wait",
+}
 
 
 def state_label(state: ActionState) -> str:

@@ -117,6 +117,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
           />
           {!isDirty && <Checks checks={plan.checks ?? []} neutralWord={REVIEW.check_note} />}
           <InlineEdit label={REVIEW.notes} value={edit.notes} editable={canEdit} onChange={(notes) => setEdit({ ...edit, notes })} className="plan-notes" testId="plan-notes" />
+          {plan.wishes && <p className="plan-notes">{fill(REVIEW.wishes, { wishes: plan.wishes.join("; ") })}</p>}
         </>
       )}
       {isDirty && isRunning && (

@@ -1,0 +1,149 @@
+"""The tests of a program stay: what a repair runs, what the programmer sees and disputes, what a tester may drop."""
+
+import pytest
+
+from parley.events.values import Check, Step
+from services.generator.conversation import write_code
+from services.generator.conversation_prompt import WrongTest
+from services.generator.conversation_prompt import build_prompt as code_prompt
+from services.verifier.conversation_prompt import TestsDraft, build_tests_prompt
+from services.verifier.handlers import verify
+from shared.domain import commands as c
+from shared.domain.program_tests import failed_tests, is_disputable, sources
+from shared.domain.session import MAX_REPAIRS, Session
+from shared.llm import Message
+from shared.settings import Settings
+from tests.support.needs import needs_landlock
+from tests.unit.domain.spec import StoryLine, approve, given, program, say
+from tests.unit.test_handlers import names, work_context
+
+MODULE = """import unittest
+
+import program
+
+
+class AddsTest(unittest.TestCase):
+    def test_s1_adds(self):
+        self.assertEqual(program.add(1, 2), 3)
+
+    def test_s2_takes_none(self):
+        self.assertEqual(program.add(0, 0), 0)
+"""
+OTHER = MODULE.replace("(0, 0), 0", "(0, 1), 1")
+WITHOUT = MODULE.replace("test_s1_adds", "test_s1_other")
+RIGHT, WRONG = "def add(a, b):\n    return a + b\n", "def add(a, b):\n    return a + b if a else 1\n"
+FAILED = "FAIL: test_s2_takes_none (test_program.AddsTest.test_s2_takes_none)\nAssertionError: 1 != 0"
+STEPS = (Step(id="s1", text="Add two numbers"), Step(id="s2", text="Nothing and nothing is nothing"))
+PLAN = c.DraftPlan(goal="a calculator", steps=STEPS)
+FAILS = c.VerifyCode(checks=(Check(name="tests", ok=False, detail=FAILED),), tests=MODULE, unreachable=("s2",))
+PASSES = c.VerifyCode(checks=(Check(name="tests", ok=True),), tests=MODULE)
+WRITTEN = (say(), PLAN, approve, program(WRONG))
+DISPUTE = c.DraftCode(code=WRONG, disputes="Nothing is one, as the person said.")
+
+
+def section(messages: list[Message], name: str) -> str:
+    return messages[-1]["content"].partition(f"\n<{name}-")[2].partition(">\n")[2].partition(f"\n</{name}-")[0]
+
+
+def disputes(session: Session) -> c.DraftCode:
+    """The draft of a programmer who always says that the test is wrong."""
+    assert session.code
+    return c.DraftCode(code=session.code.code, disputes="The test is wrong.")
+
+
+def test_the_programmer_sees_the_tests_that_failed_and_may_object() -> None:
+    failing = given(*WRITTEN, FAILS).session
+    told = section(code_prompt(failing, Settings()), "failing_tests")
+    assert told == "def test_s2_takes_none(self):\n    self.assertEqual(program.add(0, 0), 0)"
+    assert is_disputable(failing)
+    assert not is_disputable(given(*WRITTEN, PASSES).session)
+    assert not is_disputable(given(*WRITTEN).session)
+
+
+async def test_a_disputed_test_leaves_the_program_as_it_was_and_is_written_anew() -> None:
+    failing = given(*WRITTEN, FAILS).session
+    command = await write_code(work_context("generator", failing, WrongTest(reason=DISPUTE.disputes)))
+    assert command == DISPUTE
+    checking = given(*WRITTEN, FAILS, DISPUTE).session
+    assert checking.code
+    assert (checking.code.code, checking.code.repairs, checking.phase) == (WRONG, 1, "verifying")
+    prompt = build_tests_prompt(checking)
+    assert section(prompt, "dispute") == DISPUTE.disputes
+    assert section(prompt, "earlier_tests") == MODULE
+    assert '"kind": "test_wrong"' in checking.transcript[-1].text
+
+
+async def test_a_test_is_disputed_only_where_tests_failed() -> None:
+    with pytest.raises(ValueError, match="test_wrong"):  # the script's reply is none of the kinds that are offered
+        await write_code(work_context("generator", given(*WRITTEN, PASSES).session, WrongTest(reason="no")))
+
+
+def test_whoever_always_disputes_ends_in_review_with_the_failing_check() -> None:
+    story: list[StoryLine] = [*WRITTEN, FAILS]
+    for _ in range(MAX_REPAIRS):
+        story += [disputes, FAILS]
+    session = given(*story).session
+    assert session.code
+    assert (session.phase, session.code.status, session.code.repairs) == ("awaiting_approval", "review", MAX_REPAIRS)
+    assert [check.ok for check in session.code.checks] == [False]
+
+
+@needs_landlock
+async def test_a_repair_runs_the_same_tests_without_a_model() -> None:
+    repaired = given(*WRITTEN, FAILS, program(RIGHT)).session
+    command = await verify(work_context("verifier", repaired))  # the script has no reply
+    assert isinstance(command, c.VerifyCode)
+    assert (command.tests, command.unreachable, command.checks[-1].ok) == (MODULE, ("s2",), True)
+    assert command.checks[-1].detail.endswith("No test can reach step 2 (“Nothing and nothing is nothing”).")
+
+
+def test_the_tests_stay_where_a_repair_does_not_even_parse() -> None:
+    broken = c.VerifyCode(checks=(Check(name="parses", ok=False, detail="SyntaxError"),))
+    session = given(*WRITTEN, FAILS, program("def"), broken, program(RIGHT)).session
+    assert session.code
+    assert (session.code.tests, session.code.earlier_tests, session.code.repairs) == ("", MODULE, 2)
+
+
+def test_a_draft_that_takes_a_message_in_is_no_repair() -> None:
+    retried = (*WRITTEN, FAILS, say("nothing is one"), c.Fail(reason="no model", retryable=True), c.Retry())
+    session = given(*retried, program(RIGHT)).session
+    assert session.code
+    assert (session.words.unread, session.code.repairs) == ((), 0)
+
+
+@needs_landlock
+@pytest.mark.parametrize(
+    ("replies", "expected"),
+    [
+        ((WITHOUT, MODULE), MODULE),  # refused once, and given again as it was
+        ((WITHOUT, WITHOUT), WITHOUT),  # a second time it stands
+        ((OTHER.replace("test_s1_adds", "test_s1_sum"), OTHER), OTHER),
+    ],
+)
+async def test_tests_of_unchanged_steps_may_be_dropped_only_on_second_thoughts(
+    replies: tuple[str, ...], expected: str
+) -> None:
+    changed = PLAN.model_copy(update={"steps": (STEPS[0], Step(id="s2", text="Nothing and one is one"))})
+    session = given(*WRITTEN, PASSES, approve, say("change it"), changed, approve, program(RIGHT)).session
+    assert section(build_tests_prompt(session), "earlier_tests") == MODULE
+    command = await verify(work_context("verifier", session, *(TestsDraft(tests=tests) for tests in replies)))
+    assert isinstance(command, c.VerifyCode)
+    assert command.tests == expected
+
+
+@needs_landlock
+async def test_a_disputed_test_may_go() -> None:
+    session = given(*WRITTEN, FAILS, DISPUTE).session
+    command = await verify(work_context("verifier", session, TestsDraft(tests=OTHER)))
+    assert isinstance(command, c.VerifyCode)
+    assert command.tests == OTHER
+
+
+def test_tests_that_do_not_parse_have_no_sources() -> None:
+    assert sources("def test(:") == {}
+    assert failed_tests(None) == {}
+    assert list(sources("@skip\ndef test_s1_x(): ...\ndef helper(): ...\n").values()) == ["@skip\ndef test_s1_x(): ..."]
+
+
+def test_the_section_is_absent_where_no_test_failed() -> None:
+    assert "failing_tests" not in names(code_prompt(given(*WRITTEN, PASSES).session, Settings()))
