@@ -21,7 +21,7 @@ PROMPTS: list[tuple[str, dict[str, Any]]] = [
     ("verdict", {"request": "Write FizzBuzz", "run": "1.1 run_code {}\nexit code 0\n1"}),
     ("turn", {"request": "hello", "tools": "", "turn": "1 of 20"}),
     ("turn_verdict", {"request": "Cancel it", "sub_goal": "Cancel", "actions": ""}),
-    ("answer", {"request": "Cancel it", "ended": "The only turn is used up."}),
+    ("answer", {"request": "Cancel it"}),
     ("path", {"request": "hello"}),
     ("classify_prompt", {"request": "How many orders are pending?", "tables": "orders"}),
     ("rewrite_prompt", {"request": "How many orders are pending?"}),
