@@ -179,7 +179,7 @@ def outcome_of(memory: Memory, turn: Turn | None, spec: ActionSpec) -> ActionSta
 def older_reads(records: tuple[ActionRecord, ...]) -> Iterator[tuple[ActionRecord, list[ActionRecord]]]:
     """The reads that may not show what a later change did, each with those changes.
 
-    Calls of one turn run side by side: there only a read that depends on the change is newer.
+    Of the calls of one turn, only those that depend on the change are sure to be newer.
     """
     behind: dict[str, set[str]] = {}
     for place, record in enumerate(records):
