@@ -90,7 +90,7 @@ _WORKERS = (
         secrets=("database_url", "retail_database_url", "parley_sql_database_url"),
     ),
     _worker("verifier", 10005),
-    _worker("generator", 10004, subscribes=(STOPS, MESSAGES)),
+    _worker("generator", 10004, requests=("tools.list",), subscribes=(STOPS, MESSAGES)),
 )
 WORKERS = tuple(spec.name for spec in _WORKERS)  # as `parley.events.values.Service` names them
 

@@ -248,7 +248,7 @@ class ChatSession:
     async def _run_line(self, line: str) -> bool:
         """Do what the line says. True if it says to leave."""
         if line:
-            self._front.show(Text.assemble(("› ", "bold"), line, (choice_label(line, self.view), "dim")))
+            self._front.show(Text.assemble(("› ", "bold"), line, (visible(choice_label(line, self.view)), "dim")))
         effect = slash_command(line, self.view) if line.startswith("/") else interpret(line, self.view)
         if isinstance(effect, RunLocally) and effect.name == "quit":
             return True

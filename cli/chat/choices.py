@@ -79,11 +79,11 @@ def choices(view: ChatView) -> tuple[Choice, ...]:  # noqa: PLR0911  one case pe
         case "question":  # a number selects a table, if the question is about tables
             return () if forms.table_options(request) else _options(request)
         case "stopped":
-            return (*_allowed(view, (Choice("retry", ACTIONS["resume"]),)), *_options(request))
+            return (*_allowed(view, (Choice("retry", ACTIONS["resume"]),)), *_options(request), *_next(view))
         case "rest":
             starts = view.sections is not None and view.sections.reason == "approved"
             word = "start" if starts else "retry"
-            return (*_allowed(view, (Choice(word, ACTIONS[word]),)), *_options(request))
+            return (*_allowed(view, (Choice(word, ACTIONS[word]),)), *_options(request), *_next(view))
         case "failed":
             can_retry = view.sections and view.sections.failure and view.sections.failure.retryable
             retry = (Choice("retry", ACTIONS["retry"]),) if can_retry else ()
@@ -99,6 +99,12 @@ def _allowed(view: ChatView, offered: tuple[Choice, ...], *, edit: str = "edit")
 
 def _options(request: InputRequest | None) -> tuple[Choice, ...]:
     return tuple(Choice(option, OPTIONS.get(option, option)) for option in (request.options if request else ()))
+
+
+def _next(view: ChatView) -> tuple[Choice, ...]:
+    """The messages that the answer proposes."""
+    answer = view.sections.answer if view.sections and "user_message" in view.allowed else None
+    return tuple(Choice(message, message) for message in (answer.next if answer else ()))
 
 
 def hint(request: InputRequest | None) -> str:  # noqa: C901, PLR0911, PLR0912  one case per request
@@ -246,6 +252,8 @@ def effect_of_choice(word: str, view: ChatView) -> ChatEffect:  # noqa: C901, PL
             return SendMessage(c.Retry(type="retry"))
         case "complete":
             return SendMessage(c.Complete(type="complete"))
+        case _ if Choice(word, word) in _next(view):
+            return SendMessage(c.UserMessage(type="user_message", content=word))
         case _:
             return NOTHING_TO_DECIDE
 

@@ -55,6 +55,7 @@ MAX_ACTIONS = 1_000  # of an event; what is decided today has fewer
 MAX_OUTCOMES = 50  # of an event
 MIN_POLL_INTERVAL, MAX_POLL_TIME = 10, 24 * 3600  # seconds between two looks of a step that polls, and of all of them
 MAX_LOOKS = 1_000  # of one such step
+MAX_NEXT = 4  # messages that an answer proposes
 
 
 class MessageReceived(Event):
@@ -705,6 +706,9 @@ class AnswerGiven(Event):
     text: Text = Field(description="the words")
     confidence: float = Field(ge=0, le=1, description="0 to 1")
     evidence: tuple[ActionId, ...] = Field((), description="ids of the actions that support it")
+    next: tuple[Line, ...] = Field(
+        (), max_length=MAX_NEXT, exclude_if=is_empty, description="messages that the person could send next"
+    )
 
 
 class AnswerJudged(Event):

@@ -181,6 +181,7 @@ class AnswerView(View):
     text: str = Field(description="the words")
     confidence: float = Field(description="0 to 1")
     evidence: tuple[str, ...] = Field(description="ids of the actions that support it")
+    next: tuple[str, ...] = Field((), exclude_if=is_empty, description="messages that the person could send next")
     accepted: bool = Field(
         False, description="true: the person accepts the answer; its path is an example for later requests"
     )

@@ -1,12 +1,12 @@
 """The replies to the nodes of text_to_sql, for the questions that are known."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from rehearsal.examples import EXAMPLE_DATA
 from rehearsal.flows import cues
 from rehearsal.flows.questions import UNKNOWN, known_query, rewrite, tables_of
-from rehearsal.flows.results import answer
 from rehearsal.flows.statements import correct, explain
 from rehearsal.matching import has_phrase, words_of
 from rehearsal.prompt import ParsedPrompt, parsed
@@ -14,6 +14,8 @@ from rehearsal.refusals import CONNECT, DEMO_MODEL
 
 _CHANGES = frozenset(words_of("delete drop remove erase update change set insert create alter cancel refund"))
 _AGREEMENT = frozenset(words_of("yes ok okay please i mean"))
+LISTED, BARS = 10, 40  # rows listed in an answer; rows that a chart can show
+Rows = Sequence[Sequence[object]]
 
 
 def answer_classify(prompt: ParsedPrompt) -> dict[str, Any]:
@@ -113,3 +115,29 @@ def answer_general(prompt: ParsedPrompt) -> dict[str, Any]:
     text = f"{DEMO_MODEL}, of questions about these tables: {tables}. {CONNECT}"
     explained = explain(prompt["request"]) if cues.wants_words(prompt["request"]) else ""
     return {"kind": "answer", "text": explained or text}
+
+
+def answer(columns: Sequence[str], rows: Rows, row_count: int, *, truncated: bool) -> tuple[str, str]:
+    """What the rows say, and a chart: none, bar or line. `row_count`: how many rows there are."""
+    if not rows:
+        return "There are no rows: nothing in the data matches the question.", "none"
+    if len(rows) == 1 and row_count <= 1:
+        values = (f"{name}: **{_formatted(value)}**" for name, value in zip(columns, rows[0], strict=False))
+        return f"{'; '.join(values)}.", "none"
+    more = "at least " if truncated else ""
+    head = f"There are {more}{row_count} rows{f'; the first {LISTED}' if row_count > LISTED else ''}:"
+    lines = [f"- {': '.join(map(_formatted, row))}" for row in rows[:LISTED]]
+    return "\n".join([head, *lines]), _chart(rows, row_count)
+
+
+def _formatted(value: object) -> str:
+    if value is None:
+        return "none"
+    return f"{value:,.2f}" if isinstance(value, float) and not value.is_integer() else str(value)
+
+
+def _chart(rows: Rows, row_count: int) -> str:
+    """A line for a number over time, bars for a number of each thing."""
+    if not all(len(row) == 2 and isinstance(row[1], int | float) for row in rows) or row_count > BARS:
+        return "none"
+    return "line" if all(re.match(r"\d{4}-\d\d", str(row[0])) for row in rows) else "bar"

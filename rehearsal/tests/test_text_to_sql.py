@@ -6,8 +6,8 @@ import pytest
 
 from rehearsal.examples import EXAMPLES
 from rehearsal.flows.questions import known_query, rewrite
-from rehearsal.flows.results import answer
 from rehearsal.flows.statements import correct, explain
+from rehearsal.flows.text_to_sql import answer
 from rehearsal.tests.contract import reply_to
 
 TABLES = [

@@ -1,11 +1,17 @@
-"""Commands for answers and choices. Protocol 1 offers choices as options, which its clients send back as text. Pure."""
+"""Commands for answers and choices. Protocol 1 offers choices as options, which its clients send as text. Pure."""
+
+import json
+
+from pydantic import JsonValue
 
 from parley.protocol import client as m
-from services.gateway.form_answers import answer_text
 from shared.domain import commands as c
+from shared.domain.errors import Invalid
 from shared.domain.session import Session
 from shared.domain.state_names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_KEEP, OPTION_RUN, OPTION_TAKE
 from shared.domain.user_commands import UserCommand
+from shared.repair.repairer import repair
+from shared.repair.schema import properties
 
 
 def answer_command(message: m.QuestionReply | m.AnswerReply, session: Session) -> UserCommand:
@@ -40,3 +46,29 @@ def continue_command(message: m.ContinueChoice, session: Session) -> UserCommand
     }
     content = message.content.strip()
     return options.get(content.lower()) or c.Say(text=content)
+
+
+def answer_text(session: Session, text: str) -> str:
+    """The answer to record: an object that fits the question's form, or any text if it has none. Raises Invalid."""
+    form = session.question.form if session.question else None
+    if form is None or form.get("type") != "object":
+        return text
+    answer = _parse_object(text)
+    if answer is None:
+        names = ", ".join(properties(form)) or "anything"
+        raise Invalid(f"This question has a form: answer with a JSON object of its fields ({names}).")
+    checked = repair(answer, form)
+    if checked.problems:
+        raise Invalid(f"The answer does not fit the form: {'; '.join(checked.problems)}.")
+    return json.dumps(checked.arguments, ensure_ascii=False)
+
+
+def _parse_object(text: str) -> dict[str, JsonValue] | None:
+    def reject_constant(name: str) -> None:
+        raise ValueError(f"{name} is not a JSON number")
+
+    try:
+        value = json.loads(text, parse_constant=reject_constant)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

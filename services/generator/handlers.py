@@ -10,15 +10,17 @@ from shared.llm.dialogue import agreement_reply
 from shared.worker import WorkContext
 
 ANSWERS: dict[str, Callable[[WorkContext], Awaitable[c.GiveAnswer]]] = {
-    "agentflow": agentflow.write,
     "flow": flow.write,
     "execution_plan": execution_plan.write,
 }
 
 
-async def write(context: WorkContext) -> c.DraftCode | c.GiveAnswer | c.NoDraft:
+async def write(
+    context: WorkContext, rules_of: agentflow.RulesOf = agentflow.no_rules
+) -> c.DraftCode | c.GiveAnswer | c.NoDraft:
     if reply := agreement_reply(context.session):
         return reply
     if context.session.phase == "coding" or context.answers_message:
         return await write_code(context)
-    return await ANSWERS.get(workflow_of_work(context.session).name, agentflow.write)(context)
+    answer = ANSWERS.get(workflow_of_work(context.session).name)
+    return await (answer(context) if answer else agentflow.write(context, rules_of))

@@ -352,6 +352,7 @@ class GiveAnswer(Command):
     text: str
     confidence: float
     evidence: tuple[str, ...] = ()
+    next: tuple[str, ...] = ()
 
 
 class RecordUsage(Command):

@@ -5,7 +5,7 @@ earlier requests, which never count as done for the current one. The journal has
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -31,6 +31,7 @@ SUB_GOAL_STATUS_OF: dict[Status, SubGoalStatus] = {
 }
 MAX_VERDICTS, MAX_REASONING, MAX_SUB_GOALS, MAX_CLOSING = 10, 400, 20, 4_000
 WRITE_OUTCOMES: frozenset[ActionStatus] = frozenset({"finished", "denied", "uncertain"})
+CHANGED: frozenset[ActionStatus] = frozenset({"finished", "uncertain"})
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class ActionRecord:
     effect: Effect
     status: ActionStatus
     text: str
+    depends_on: tuple[str, ...] = ()
 
     @property
     def is_summary(self) -> bool:
@@ -181,6 +183,21 @@ def outcome_of(memory: Memory, turn: Turn | None, spec: ActionSpec) -> ActionSta
     return _write_outcomes(memory, records_of(turn)).get(key_of(spec.tool, spec.arguments))
 
 
+def older_reads(records: tuple[ActionRecord, ...]) -> Iterator[tuple[ActionRecord, list[ActionRecord]]]:
+    """The reads that may not show what a later change did, each with those changes.
+
+    Of the calls of one turn, only those that depend on the change are sure to be newer.
+    """
+    behind: dict[str, set[str]] = {}
+    for place, record in enumerate(records):
+        behind[record.id] = set(record.depends_on).union(*(behind.get(before, ()) for before in record.depends_on))
+        rest = (other for other in records[place:] if other.turn != record.turn)
+        beside = (other for other in records if other.turn == record.turn and other.id not in behind[record.id])
+        changes = [other for other in (*beside, *rest) if other.effect != "read" and other.status in CHANGED]
+        if record.effect == "read" and record.status == "finished" and changes:
+            yield record, changes
+
+
 def text_of(result: JsonValue) -> str:
     """The result as text, as prompts and pages quote it."""
     return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
@@ -194,7 +211,8 @@ def _record(turn: int, action: Action) -> ActionRecord:
     text = text_of(action.result) if action.status == "finished" else action.explanation
     spec = action.spec
     key, arguments = key_of(spec.tool, spec.arguments), _shortened(spec.arguments, MAX_OUTCOME)
-    return ActionRecord(turn, spec.id, key, spec.tool, arguments, spec.effect, action.status, _cut(text, MAX_OUTCOME))
+    shown = _cut(text, MAX_OUTCOME)
+    return ActionRecord(turn, spec.id, key, spec.tool, arguments, spec.effect, action.status, shown, spec.depends_on)
 
 
 def _add_records(memory: Memory, records: tuple[ActionRecord, ...], ran: int) -> Memory:

@@ -115,7 +115,7 @@ def without_program(session: Session, version: int) -> Session:
 
 def remark_answered(session: Session, event: facts.RemarkAnswered) -> Session:
     """The reply in words. Everything is as it was before the message; after a decline, it stays declined."""
-    replied = with_words(take_in(session, event), reply=event.text)
+    replied = with_answer(with_words(take_in(session, event), reply=event.text), next=())
     if session.reply is not None:
         return go_on(replied, event.version)
     if replied.words.unread:

@@ -82,6 +82,7 @@ class SessionAnswer:
     text: str = ""
     confidence: float = 0.0
     evidence: tuple[str, ...] = ()
+    next: tuple[str, ...] = ()  # messages that the user could send
     accepted: bool = False
     saved: bool = False
 

@@ -62,8 +62,10 @@ def _entries(before: Session, event: SessionEvent) -> Iterator[Said]:  # noqa: C
         case facts.QuestionAnswered() if event.kind != "uncertain":
             begins = before.question is not None and before.question.about == "continue"
             yield "person", "request" if begins else "answered", _answers(before, event)
-        case facts.RemarkAnswered() | facts.AnswerGiven():
+        case facts.RemarkAnswered():
             yield by, "answer", _reply("answer", text=event.text)
+        case facts.AnswerGiven():
+            yield by, "answer", _reply("answer", text="\n".join((event.text, *(f"- {each}" for each in event.next))))
         case facts.PlanDrafted() | facts.CodeDrafted() | facts.TurnPlanned() if event.offer is not None:
             leaves_out = isinstance(event, facts.TurnPlanned) and not event.actions
             yield "person", "decision", "Took the offer." + (" What waited is left out." if leaves_out else "")

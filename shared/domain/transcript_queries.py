@@ -1,6 +1,7 @@
 """What the transcript says about the current request, for planners, prompts and views. Pure."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from shared.domain.dialogue import TranscriptEntry
@@ -26,6 +27,14 @@ def questions(session: Session) -> tuple[tuple[str, ...], ...]:
     """What services asked about the current request: each time one question, or several together."""
     asked = (_reply_fields(entry) for entry in since_request(session) if entry.kind == "question" and entry.is_reply)
     return tuple((first["text"], *(more["text"] for more in first.get("more", ()))) for first in asked)
+
+
+def turned_down(session: Session) -> Iterator[str]:
+    """What turns were offered for, since the current request, and turned down."""
+    kept = {decision.about for decision in session.decisions if decision.type == "offer.kept"}
+    for entry in since_request(session):
+        if entry.kind == "draft" and f"v{entry.version}" in kept and (goal := _reply_fields(entry).get("sub_goal")):
+            yield str(goal)
 
 
 def last_exchange(session: Session) -> str:

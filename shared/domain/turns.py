@@ -137,7 +137,7 @@ def _end_plan(session: Session, event: facts.TurnVerified) -> Session:
 
 
 def answer_given(session: Session, event: facts.AnswerGiven) -> Session:
-    return with_answer(session, text=event.text, confidence=event.confidence, evidence=event.evidence)
+    return with_answer(session, text=event.text, confidence=event.confidence, evidence=event.evidence, next=event.next)
 
 
 def action_skipped(session: Session, event: facts.ActionSkipped) -> Session:

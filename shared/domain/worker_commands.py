@@ -134,12 +134,7 @@ def decide_worker_command(session: Session, command: WorkerCommand, meta: Comman
             return verify_turn(session, command, meta)
         case c.GiveAnswer():
             require_own_work(session, meta, "answering")
-            return facts.AnswerGiven(
-                **event_meta(session, meta, facts.AnswerGiven),
-                text=command.text,
-                confidence=command.confidence,
-                evidence=command.evidence,
-            )
+            return facts.AnswerGiven(**event_meta(session, meta, facts.AnswerGiven), **dict(command))
     assert_never(command)
 
 

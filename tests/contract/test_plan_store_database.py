@@ -26,15 +26,11 @@ from tests.support.plan_store import rows
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
-RETIRED = ("turns", "actions", "answers")
-
 
 async def test_the_tables_match_the_migrations(database: ProjectionDatabase) -> None:
     def is_compared(name: str | None, *_: Any) -> bool:
-        """Exclude the full-text index, which differs by database, and tables that only an older release writes."""
-        return name not in RETIRED and not (name or "").startswith(
-            ("memories_fts", "search_vector", "ix_memories_search_vector")
-        )
+        """Exclude the full-text index, which differs by database."""
+        return not (name or "").startswith(("memories_fts", "search_vector", "ix_memories_search_vector"))
 
     def differences(connection: Connection) -> list[Any]:
         context = MigrationContext.configure(connection, opts={"include_name": is_compared})

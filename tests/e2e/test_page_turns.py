@@ -341,6 +341,22 @@ async def test_a_large_result_is_shortened_and_downloaded(ada: Customer, tmp_pat
     assert (tmp_path / "big.txt").read_text() == LARGE
 
 
+async def test_a_message_that_the_answer_proposes_is_sent_with_a_click(ada: Customer) -> None:
+    proposed = ["Cancel the other order", "Show what is on my gift card now, and what each of the refunds came to"]
+    replies = cancel_replies(*ONE_ORDER, cancelled=())
+    tab = await tab_with_approvals(ada, replies | {"answer": ANSWER | {"next": proposed}})
+    await tab.click("action-refuse")
+    await tab.click("action-deny")
+    await tab.wait_for("next")
+    await expect(tab("proposed-message")).to_have_text(proposed)
+    assert await tab.visual_problems("proposed messages") == []
+    ada.parley.model.replies = cancel_replies(PENDING[1])
+    await tab("proposed-message").first.click()
+    await tab.wait_for_state("action_approval")
+    await expect(tab("proposed-message")).to_have_count(0)
+    assert [event["text"] for event in await events_of_type(tab, "message.received")][1:] == proposed[:1]
+
+
 async def test_no_layout_shift_while_turns_stream_in(ada: Customer) -> None:
     tab = await ada.open_start_page(cancel_replies(*TWO_ORDERS))
     devtools = await tab.page.context.new_cdp_session(tab.page)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from packs.retail.policy import RULES
 from packs.retail.store import Worlds
 from parley.events import facts
 from parley.events.values import ActionSpec, SessionSettings
@@ -19,6 +20,7 @@ from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
 from shared.settings import Settings
+from tests.support.prompt_sections import sections_of
 from tests.support.stack import Person, working
 from tests.support.store import STORE
 
@@ -95,6 +97,7 @@ async def test_a_request_is_planned_approved_carried_out_and_answered(
         assert [prompt.role for prompt in model.prompts] == ["planner"] * 3 + ["generator"]
         assert USER["email"] in model.prompts[1].text
         assert ORDER["user_id"] in model.prompts[1].text
+        assert sections_of(model.prompts[3].text)["rules"].startswith(RULES[0])
 
 
 async def test_a_query_needs_approval_and_its_result_reaches_the_generator(

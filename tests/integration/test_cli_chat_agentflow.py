@@ -72,7 +72,10 @@ def _commands(session: Session) -> tuple[AnyCommand, ...]:
         case "answering":
             refused = [a for a in turn.actions if a.status == "denied"] if turn else []
             text = "Not cancelled." if refused else "It is cancelled."
-            return (c.GiveAnswer(text=text, confidence=0.9, evidence=("1.1", "2.1")),)
+            proposed = ("Cancel #W2\x1b[2J, too",)
+            return (c.GiveAnswer(text=text, confidence=0.9, evidence=("1.1", "2.1"), next=proposed),)
+        case "resting":
+            return (c.AnswerRemark(text="That one stays."),)
         case _:
             raise AssertionError(f"nobody works while the session is {session.phase}")
 
@@ -98,9 +101,12 @@ async def test_a_write_is_previewed_approved_and_answered(columns: int) -> None:
         await person.shows("2.1 cancel_order · write", "#W1", "→ ", "1 Approve")
         person.types("yes" + ENTER)
         await person.shows("✓ 2.1 cancel_order", "Answer", "It is cancelled.", "Confidence 90%")
-        person.types(CTRL_D)
         session = await services.session()
         assert (session.workflow, session.phase) == ("agentflow", "resting")
+        await person.shows("3 Cancel #W2<U+001B>[2J, too")
+        person.types("3" + ENTER)
+        await person.shows("› 3 Cancel #W2<U+001B>[2J, too", "That one stays.")
+        person.types(CTRL_D)
 
 
 async def test_each_write_needs_an_approval_and_a_rejection_has_a_reason() -> None:

@@ -10,8 +10,8 @@ import pytest_asyncio
 
 from parley.protocol.pages import SessionPage, SessionSummary
 from services.gateway.app import build
-from services.gateway.rest.assets import accepted_encodings
-from services.gateway.rest.session_rows import MAX_REQUEST_CHARS, session_rows_response
+from services.gateway.rest.page import accepted_encodings
+from services.gateway.rest.sessions import MAX_REQUEST_CHARS, session_rows_response
 from shared.store_api import SESSION_LIST
 from tests.support.gateway import FakeStore, World, gateway_settings, serving
 from tests.support.http_client import http_client

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count
 from typing import Any, cast
 from uuid import uuid4
@@ -23,6 +24,7 @@ from rehearsal.openai_schema import CompletionMessage
 from rehearsal.prompt import read_prompt
 from rehearsal.rules import answer
 from services.executor.app import open_executor
+from services.generator.agentflow import rules_of
 from services.generator.handlers import write
 from services.planner.app import open_planner
 from services.verifier.handlers import verify
@@ -135,7 +137,12 @@ class LocalServices:
 async def local_services(settings: Settings, model: RuleModel | None = None) -> AsyncIterator[LocalServices]:
     """The services, with a real executor over the retail store and database of these settings."""
     bus = LocalBus()
-    services = LocalServices(settings, model or RuleModel(), {"verifier": verify, "generator": write}, bus)
+    services = LocalServices(
+        settings,
+        model or RuleModel(),
+        {"verifier": verify, "generator": partial(write, rules_of=partial(rules_of, cast(Bus, bus)))},
+        bus,
+    )
     context = ServiceContext(settings, cast(Bus, bus), services.shelves)
     async with AsyncExitStack() as opened:
         tools = await opened.enter_async_context(open_executor(context))

@@ -159,6 +159,9 @@ class RetailPlay:
     async def check(self, ask: CheckCalls) -> tuple[str, ...]:
         return await checked(ask)
 
+    async def rules_of(self, tools: tuple[str, ...]) -> tuple[str, ...]:
+        return (await self.search("", tools)).rules
+
     async def listed(self, words: str, only: tuple[str, ...] = ()) -> ToolPage:
         """Selects as the executor does."""
         return self._page(rank(self._tools, words)[0][:MAX_SHOWN_CALLS])
@@ -196,7 +199,7 @@ class RetailPlay:
             case "verifying":
                 self._do(cast(AnyCommand, await verify(context)))
             case "answering":
-                self._do(await write_answer(context))
+                self._do(await write_answer(context, self.rules_of))
             case "awaiting_input":
                 self.played.questions.append(self.session.question.text if self.session.question else "")
                 self._do(c.Say(text=self._left.pop(0) if self._left else DEFAULT))

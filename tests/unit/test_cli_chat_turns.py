@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from cli.chat import lists, render, render_journal, render_turn
-from cli.chat.choices import interpret
+from cli.chat.choices import choices, interpret
 from cli.chat.effects import AskFurther, RunLocally, SendMessage, ShowText
 from cli.chat.slash import slash_command
 from cli.chat.state import ChatView
@@ -165,12 +165,17 @@ def test_a_verdict_names_its_rule_and_an_answer_its_evidence() -> None:
     scenario.does(c.VerifyTurn(status="success", next_action="complete", rule="all finished", reasoning="It is done."))
     assert "✓ success, request done (checked by rule) It is done." in last(scenario, facts.TurnVerified)
     assert scenario.view.worker == "generator"
-    scenario.does(c.GiveAnswer(text="It is **cancelled**.", confidence=0.9, evidence=("1.1", "1.2")))
+    scenario.does(
+        c.GiveAnswer(text="It is **cancelled**.", confidence=0.9, evidence=("1.1", "1.2"), next=("Cancel #W2",))
+    )
     text = last(scenario, facts.AnswerGiven)
     assert "It is cancelled." in text
     assert "Confidence 90% · Source: cancel order, find order" in text
     assert scenario.view.request
     assert scenario.view.request.kind == "rest"
+    labels = [choice.label for choice in choices(scenario.view)]
+    assert labels[-1] == "Cancel #W2"
+    assert sent(interpret(str(len(labels)), scenario.view)) == m.UserMessage(type="user_message", content="Cancel #W2")
 
 
 def test_an_escalated_session_can_be_taken_over_and_handed_back() -> None:

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from parley.events.values import PathPlan, Service, SessionSettings
-from services.generator.flow import path_answer
-from services.generator.handlers import write
+from services.generator.flow import path_answer, write
 from services.verifier.flow import path_verdict
 from services.verifier.handlers import verify
 from shared.bus import Delivery

@@ -71,7 +71,7 @@ def planning_prompts(settings: Settings) -> dict[str, list[Message]]:
         "turn": turns.build_prompt(session(sessions.DECLINED), settings, turn_tools, recalled=(RECALLED,)),
         "execution_plan": execution_plans.build_prompt(session(sessions.PLAN_RUNS), settings, plan_tools),
         "path": paths.build_prompt(session(sessions.ASKED_AGAIN), settings, flows, ()),
-        "answer": answers.build_answer_prompt(session(sessions.ANSWERED), settings),
+        "answer": answers.build_answer_prompt(session(sessions.ANSWERED), settings, RULES[:4]),
     }
 
 

@@ -1,19 +1,22 @@
-"""The web page, and the security headers of every response."""
+"""The web page with its scripts and styles, and the security headers of every response."""
 
 import secrets
 from collections.abc import Mapping
+from os import stat_result
 from pathlib import Path
 from types import MappingProxyType
+from typing import override
 
+from anyio.to_thread import run_sync
 from fastapi import FastAPI
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import HTMLResponse
+from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.access.auth import COOKIE_DAYS
 from services.gateway.access.root_path import relative_root
-from services.gateway.rest.assets import Assets
 from services.gateway.state import is_secure
 
 PAGE = Path(__file__).parents[1] / "page"
@@ -37,6 +40,8 @@ RESPONSE_STARTS = (
     "http.response.start",
     "websocket.http.response.start",
 )  # of a response, and of a refused handshake
+CACHE_FOREVER = "public, max-age=31536000, immutable"
+ENCODINGS = {"br": ".br", "gzip": ".gz"}  # smallest first
 WORDS_PLACEHOLDER = "PARLEY-WORDS"
 PLAIN_PAGE = f"""<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>Parley</title>
@@ -109,3 +114,34 @@ class SafeHeaders:
             await send(message)
 
         await self._app(scope, receive, send if scope["type"] == "lifespan" else with_headers)
+
+
+class Assets(StaticFiles):
+    """Files whose names change with their content, sent compressed by the build if the browser accepts that."""
+
+    @override
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        encodings = accepted_encodings(Headers(scope=scope).get("accept-encoding", ""))
+        for encoding, suffix in ENCODINGS.items():
+            if encoding in encodings:
+                full, stat = await run_sync(self.lookup_path, path + suffix)
+                if stat:
+                    return self._compressed(full, stat, scope, encoding)
+        return self._cached_forever(await super().get_response(path, scope))
+
+    def _compressed(self, full: str, stat: stat_result, scope: Scope, encoding: str) -> Response:
+        response = self._cached_forever(self.file_response(full, stat, scope))
+        if isinstance(response, FileResponse):
+            response.headers["Content-Encoding"] = encoding
+        return response
+
+    def _cached_forever(self, response: Response) -> Response:
+        response.headers["Cache-Control"] = CACHE_FOREVER
+        response.headers["Vary"] = "Accept-Encoding"
+        return response
+
+
+def accepted_encodings(header: str) -> frozenset[str]:
+    """The encodings that an Accept-Encoding header accepts: those without `q=0`."""
+    parts = (part.replace(" ", "").partition(";q=") for part in header.lower().split(","))
+    return frozenset(name for name, _, quality in parts if quality.strip("0.") or not quality)

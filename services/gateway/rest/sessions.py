@@ -1,11 +1,12 @@
-"""REST: sessions: list, inbox, begin, read and purge."""
+"""REST: sessions: list, inbox, begin, read and purge. Screens poll the lists, so these have ETags."""
 
+import hashlib
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Header, Query, Response
 
 from parley.protocol import client as m
-from parley.protocol.pages import SessionRows
+from parley.protocol.pages import SessionPage, SessionRow, SessionRows
 from parley.protocol.server import Snapshot
 from services.gateway import handlers
 from services.gateway.access.users import User, check_can_read, check_can_write, session_not_found
@@ -14,7 +15,6 @@ from services.gateway.rest.bodies import JsonRoute
 from services.gateway.rest.error_responses import ERROR_RESPONSES
 from services.gateway.rest.models import Accepted, NewSession, SessionQuery
 from services.gateway.rest.parameters import Limit, Offset, SessionId
-from services.gateway.rest.session_rows import IfNoneMatch, session_rows_response
 from services.gateway.state import CoreDep, GatewayDep, QuotaDep, UserDep
 from services.gateway.views import messages
 from shared import store_api as api
@@ -23,6 +23,22 @@ from shared.domain.session import USER_PHASES, Session
 router = APIRouter(prefix="/api", responses=ERROR_RESPONSES, route_class=JsonRoute)
 
 WAITING_PHASES = (*sorted(USER_PHASES), "failed", api.UNFINISHED, api.OFFER)  # of sessions that wait for a person
+IfNoneMatch = Annotated[str, Header(alias="If-None-Match", include_in_schema=False, max_length=1_000)]
+MAX_REQUEST_CHARS = 200  # of a session's request
+CACHE_CONTROL = "private, no-cache"  # browsers may store it, and must revalidate
+ROW_FIELDS = set(SessionRow.model_fields)
+
+
+def session_rows_response(page: SessionPage, if_none_match: str) -> Response:
+    """The rows with their ETag; 304 without a body if `if_none_match` has that ETag."""
+    rows = (SessionRow.model_validate(summary.model_dump(include=ROW_FIELDS)) for summary in page.sessions)
+    shortened = (row.model_copy(update={"request": row.request[:MAX_REQUEST_CHARS]}) for row in rows)
+    body = SessionRows(sessions=tuple(shortened), total=page.total).model_dump_json().encode()
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    headers = {"ETag": tag, "Cache-Control": CACHE_CONTROL}
+    if tag in (summary.strip().removeprefix("W/") for summary in if_none_match.split(",")):
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type="application/json", headers=headers)
 
 
 async def readable_session(core: Core, session_id: str, user: User) -> Session:

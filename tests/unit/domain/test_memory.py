@@ -17,6 +17,7 @@ from shared.domain.memory import (
     MAX_WHOLE_OUTCOMES,
     ActionRecord,
     action_history,
+    older_reads,
     text_of,
 )
 from shared.domain.session import Session
@@ -28,6 +29,7 @@ from tests.unit.domain.spec import (
     act,
     allow,
     answer,
+    done,
     given,
     new_request,
     request,
@@ -51,6 +53,41 @@ def one_turn(number: int, result: Any = "seen", *, ok: bool = True, **fields: An
 
 def texts(session: Session) -> list[str]:
     return [deed.text for deed in action_history(session.memory, session.turn)]
+
+
+# --- reads that are older than a change
+
+
+@pytest.mark.parametrize(
+    ("turns", "expected"),
+    [
+        ((("r1.1",), ("w2.1",)), {"1.1": ["2.1"]}),
+        ((("w1.1",), ("r2.1",)), {}),
+        ((("r1.1",), ("w2.1",), ("w3.1",)), {"1.1": ["2.1", "3.1"]}),
+        ((("w1.1", "r1.2"),), {"1.2": ["1.1"]}),
+        ((("w1.1", "r1.2<1.1", "r1.3<1.2"),), {}),
+        ((("r1.1", "w1.2<1.1"),), {"1.1": ["1.2"]}),
+    ],
+    ids=["before", "after", "before two", "beside", "depends on it", "the change depends on it"],
+)
+def test_a_read_is_older_than_later_changes(turns: tuple[tuple[str, ...], ...], expected: dict[str, list[str]]) -> None:
+    lines: list[StoryLine] = []
+    for calls in turns:
+        named = [(call[0], *call[1:].split("<")) for call in calls]
+        lines.append(
+            turn(*(act(name, *after, effect="read" if kind == "r" else "write") for kind, name, *after in named))
+        )
+        for place, (_, name, *after) in enumerate(named):
+            lines += [c.Start(), done(name)] if after or not place else [done(name)]
+        lines.append(verdict("continue"))
+    session = given(*AGENTFLOW, *lines).session
+    older = older_reads(action_history(session.memory, session.turn))
+    assert {read.id: [change.id for change in changes] for read, changes in older} == expected
+
+
+def test_a_failed_change_makes_no_read_older() -> None:
+    session = given(*AGENTFLOW, *one_turn(1), *one_turn(2, "no", ok=False, effect="write")).session
+    assert not list(older_reads(action_history(session.memory, session.turn)))
 
 
 # --- outcomes

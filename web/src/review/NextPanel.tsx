@@ -3,12 +3,14 @@ import { Button, TagsInput, Textarea } from "@mantine/core";
 import { lazy, useState } from "react";
 import { useCan, useCommand, useSession } from "../app/sessionContext";
 import { isTexts, useDraft, useTextDraft } from "../app/useDraft";
+import { requestFields, useRequestChoice } from "../compose/requestChoice";
 import { JudgeButtons } from "../flow/JudgeButtons";
 import { ACTIONS, COMPOSER, OPTIONS, REVIEW, TEMPLATES, wordFor } from "../generated/words";
 import { exportUrl } from "../net/api";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { BookIcon, CheckIcon, DownloadIcon, PlayIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
+import { OptionButtons } from "./OptionButtons";
 
 const SaveTemplate = lazy(() => import("../templates/SaveTemplate"));
 
@@ -28,6 +30,7 @@ export function NextPanel() {
           {REVIEW.sandbox_missing}
         </p>
       )}
+      {can("user_message") && <ProposedMessages />}
       <div className="decision-buttons">
         {isApproved && (
           <Button component="a" href={exportUrl(snapshot.session_id, "py")} download variant="default" leftSection={<DownloadIcon />} data-testid="download">
@@ -39,6 +42,24 @@ export function NextPanel() {
       </div>
       {isApproved && !snapshot.answer && can("judge") && <JudgeProgram />}
     </section>
+  );
+}
+
+/** The messages that the answer proposes: a click sends one. */
+function ProposedMessages() {
+  const { state } = useSession();
+  const { choice } = useRequestChoice(state);
+  const command = useCommand();
+  return (
+    <>
+      <OptionButtons
+        options={state.snapshot?.answer?.next ?? []}
+        testId="proposed-message"
+        busy={command.busy}
+        onChoose={(content) => command.send({ type: "user_message", content, ...requestFields(choice, state) })}
+      />
+      <Problem error={command.error} />
+    </>
   );
 }
 

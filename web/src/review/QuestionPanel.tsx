@@ -1,5 +1,4 @@
 // A question to the user with its options as buttons; other answers are written in the composer.
-import { Button } from "@mantine/core";
 import { lazy } from "react";
 import { useCommand, useSession } from "../app/sessionContext";
 import { tablesOf } from "../flow/tables";
@@ -7,6 +6,7 @@ import { PAGE, REVIEW } from "../generated/words";
 import { Markdown } from "../ui/Markdown";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { Problem } from "../ui/Problem";
+import { OptionButtons } from "./OptionButtons";
 import { needsForm } from "./questionSet";
 
 // Questions that can be answered only with one of their options.
@@ -43,22 +43,12 @@ export function QuestionPanel() {
   return (
     <section className="panel panel-question" data-testid="question" aria-label={PAGE.question}>
       <Markdown text={question.content} />
-      {question.options.length > 0 && (
-        <div className="decision-buttons">
-          {question.options.map((option) => (
-            <Button
-              key={option}
-              variant="light"
-              className="multiline"
-              data-testid="question-option"
-              loading={command.busy}
-              onClick={() => command.send({ type: "answer", content: option, question_id: question.question_id })}
-            >
-              {option}
-            </Button>
-          ))}
-        </div>
-      )}
+      <OptionButtons
+        options={question.options}
+        testId="question-option"
+        busy={command.busy}
+        onChoose={(content) => command.send({ type: "answer", content, question_id: question.question_id })}
+      />
       {question.about === "budget" && (
         <LazyBoundary>
           <RaiseBudget />

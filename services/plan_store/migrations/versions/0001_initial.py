@@ -272,7 +272,7 @@ def upgrade() -> None:
         op.execute(statement)
 
 
-OF_SESSIONS = ("journal", "plans", "code_versions", "turns", "actions", "answers", "usage", "shares")
+OF_SESSIONS = ("journal", "plans", "code_versions", "usage", "shares")  # 0010 has dropped the others
 ACROSS_SESSIONS = ("memories", "library", "proposals")
 OTHERS = ("sessions", "parked_messages", "waiting_for_upgrade", "dead_letters", "tombstones")
 
