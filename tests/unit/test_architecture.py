@@ -59,12 +59,12 @@ RUN_FLOWS = ("flows", "services/executor", "scripts/gen_contract.py")  # the las
 LINES, TEST_LINES = 300, 450
 LONGER = {  # mostly lists, such as events with a description of each field
     "cli/plans.py": 360,
-    "parley/events/facts.py": 900,
+    "parley/events/facts.py": 920,
     "parley/events/values.py": 500,
     "parley/protocol/client.py": 360,
     "parley/protocol/screen.py": 340,
     "parley/protocol/server.py": 330,
-    "shared/domain/commands.py": 400,
+    "shared/domain/commands.py": 420,
     "services/plan_store/tables.py": 340,
     "tests/unit/domain/test_execution_plan.py": 460,
 }

@@ -30,13 +30,15 @@ async def test_turns_list_fewer_tools_than_plans_because_another_turn_can_find_m
     bus: Any = ExecutorBus(count=50)
     listed = [await ToolClient(bus, calls_only=calls).listed("w" * 9_000, ("a", "b")) for calls in (True, False)]
     assert [len(page.tools) for page in listed] == [MAX_SHOWN_CALLS, MAX_SHOWN]
-    assert bus.asked[0] == ListTools(query="w" * 5_000, limit=MAX_SHOWN_CALLS, calls_only=True, only=("a", "b"))
+    assert bus.asked[0] == ListTools(
+        query="w" * 5_000, limit=MAX_SHOWN_CALLS, calls_only=True, offered=True, only=("a", "b")
+    )
 
 
 async def test_a_search_asks_for_the_tools_in_use_and_those_that_match() -> None:
     bus: Any = ExecutorBus(count=50)
     assert len((await ToolClient(bus).search("words", ("tool_7",))).tools) == MAX_SHOWN + 1
-    assert bus.asked == [ListTools(query="words", limit=MAX_SHOWN + 1, names=("tool_7",), matching=True)]
+    assert bus.asked == [ListTools(query="words", limit=MAX_SHOWN + 1, names=("tool_7",), matching=True, offered=True)]
 
 
 async def test_the_client_retries_while_the_executor_is_unavailable() -> None:

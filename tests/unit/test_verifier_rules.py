@@ -112,14 +112,14 @@ def test_a_long_error_is_truncated() -> None:
     [
         (lambda action_id: c.Reject(action_id=action_id, reason="the other one"), "denied: the other one"),
         (lambda action_id: c.Reject(action_id=action_id), "denied"),
-        (lambda _: c.Expire(requested_version=2), "denied: nobody decided in time"),
+        (lambda _: lambda session: c.Expire(requested_version=session.since_version), "denied: nobody decided in time"),
         (lambda action_id: c.Skip(action_id=action_id), "skipped: skipped by the person"),
     ],
 )
 def test_a_refused_action_leaves_the_request_incomplete(refusal: Callable[[str], StoryLine], reason: str) -> None:
     """This holds for a single action, beside successful calls, and in a turn planned as the final one."""
     write = call("1.2", "send_mail", "write")
-    beside = (*REQUEST, turn(call("1.1"), write, final=True), refusal("1.2"), c.Start(), ends("1.1"))
+    beside = (*REQUEST, turn(call("1.1"), write, final=True), c.Start(), ends("1.1"), refusal("1.2"))
     assert rule_result(*beside) == ("not-all-run", "partial", "continue", f"Not run: send_mail ({reason}).")
     alone = (*REQUEST, turn(write, final=True), refusal("1.1"))
     expected = ("refused", "partial") if reason.startswith("denied") else ("nothing-run", "failure")
