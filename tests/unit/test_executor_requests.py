@@ -4,14 +4,19 @@ from typing import Any
 
 import pytest
 
+from packs.program import pack as program
+from packs.retail.pack import Retail
+from packs.retail.store import Worlds
 from parley import Pack
 from parley.protocol.tools import ListTools, Preview, PreviewCall, ToolPage, ToolSpec
+from services.executor.sources.packs import PackSource
 from services.executor.tool_requests import ToolRequests
 from services.executor.tool_search import rank
 from services.executor.tools import RegisteredTool, Registry, StaticSource
 from shared.domain.session import Session
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.support.executor_bench import returning
+from tests.support.store import STORE
 
 SPECS = [
     ToolSpec(name="cancel_order", description="Cancel a pending order", parameters={}, effect="write"),
@@ -57,6 +62,15 @@ async def test_a_list_has_the_named_tools_and_the_best_matches() -> None:
     assert found.tools == page.tools, "not the others of its origin"
     assert len((await listed(requests)).tools) == 3
     assert len(ToolPage.model_validate_json(await requests.list("", b"nonsense")).tools) == 3
+
+
+async def test_planners_are_not_told_of_tools_that_need_what_no_model_knows() -> None:
+    source = PackSource((Retail(Worlds("sqlite+aiosqlite://", lambda: STORE)), program.pack))
+    requests = ToolRequests(Registry(source), InMemoryStore(InMemoryLog()))
+    everything, offered = [
+        {spec.name for spec in (await listed(requests, offered=offered)).tools} for offered in (False, True)
+    ]
+    assert everything - offered == {"think", "run_code"}
 
 
 async def test_a_preview_comes_from_the_tool_itself() -> None:
