@@ -298,8 +298,10 @@ async def test_the_sdk_generates_modifies_executes_and_deletes_plans(settings: S
         assert (await plans.get(completed.task_id)).result == completed.result
 
 
-async def test_a_saved_plan_is_an_example_for_the_next_similar_request(settings: Settings, bus: Bus) -> None:
-    async with serving_plans(settings, plan(WHO, LOOK), plan(WHO)) as rest, Parley(rest.url) as parley:
+async def test_a_saved_plan_is_an_example_for_a_similar_request_about_the_same_customer(
+    settings: Settings, bus: Bus
+) -> None:
+    async with serving_plans(settings, plan(WHO, LOOK), plan(WHO), plan(WHO)) as rest, Parley(rest.url) as parley:
         drafted = await rest.post(request="Look my order up")
         completed = await rest.post(f"/{drafted['task_id']}/approve", version=drafted["version"])
         session = parley.session(completed["session_id"])
@@ -308,10 +310,12 @@ async def test_a_saved_plan_is_an_example_for_the_next_similar_request(settings:
         (entry,) = (await parley.library()).items
         assert (entry.request, entry.workflow, entry.saved) == ("Look my order up", "execution_plan", True)
         assert [step.tool for step in entry.steps] == [WHO.tool, LOOK.tool]
-        await rest.post(request="Look my other order up")
-        first, second = (prompt.sections("examples") for prompt in rest.model.prompts)
-        assert first == []
-        result = json.loads(*second)
+        await rest.post(request="Look my other order up")  # whose order that is nobody knows yet
+        await session.say("Look my other order up")
+        await session.wait()
+        first, second, third = (prompt.sections("examples") for prompt in rest.model.prompts)
+        assert (first, second) == ([], [])
+        result = json.loads(*third)
         assert (result["request"], [step["tool"] for step in result["steps"]]) == (entry.request, [WHO.tool, LOOK.tool])
 
 

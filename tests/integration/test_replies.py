@@ -399,6 +399,6 @@ async def test_a_denial_with_words_is_answered_before_the_plan_is_judged(
         assert (await ann.load()).session.work is None
         model.writing.release()
         ended = await ann.phase("resting", "failed")
-        assert (ended.plan and ended.plan.status, tools.made, ended.words.reply) == ("failed", [], ANSWER.text)
+        assert (ended.plan and ended.plan.status, tools.made, ended.words.reply) == ("failed", ["a"], ANSWER.text)
         assert (await kinds(ann))[-4:] == ["approval.denied", "remark.answered", "turn.verified", "answer.given"]
         assert model.prompts[1].sections("message") == ["Why send it?"]
