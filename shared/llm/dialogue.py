@@ -54,7 +54,8 @@ PRESS = "A message approves nothing. To approve, press “{button}”."
 GOES_ON = "The work is going on."
 DECLINED = "The person declined this plan."
 EXECUTING = """The plan is being carried out; no further change begins before you reply. After an answer in words it
-goes on as it stands. A new plan is shown beside it, and the person chooses between the two."""
+goes on as it stands. A new plan is shown beside it, and the person chooses between the two; until they have, no change
+begins, whatever the plan waits for."""
 
 
 def knowledge_section(session: Session) -> list[str]:
