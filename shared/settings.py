@@ -101,7 +101,7 @@ class Settings(BaseSettings):
     parley_embedding_model: str = ""  # empty: recall searches by words only
     model_timeout: float = Field(1800, gt=0)  # for a whole call, even while the reply keeps coming
     model_silence_timeout: float = Field(120, gt=0)  # without data, also keep-alives
-    model_transcript_limit: int = Field(6_000, ge=500)  # tokens of the conversation in a prompt, at 4 bytes each
+    model_transcript_limit: int = Field(12_000, ge=500)  # tokens of the conversation in a prompt, at 4 bytes each
     model_max_attempts: int = Field(3, ge=1, le=10)
     model_max_wait: float = Field(300, ge=0)  # the longest wait that the server may ask for
     model_outage_timeout: float = Field(300, ge=0)  # until an unreachable endpoint fails the session

@@ -27,13 +27,15 @@ OPTIONS_OF: dict[str, tuple[Option, ...]] = {"budget": wording.BUDGET_OPTIONS, "
 def is_answer(question: OpenQuestion, message: c.Say) -> bool:
     """Whether a message that names no question answers this one.
 
-    A message may have been written before a question about a call was seen: there, only an option is an answer.
+    A message may have been written before a question about a call was seen: there, only an option is an answer. Words
+    to several questions that were asked together may make the others pointless: who asked hears them at once.
     """
     match question.about:
         case "continue":
             return False
         case "request" | "turns":
-            return not message.knowledge  # texts that it brings are added to the request
+            to_the_first = not question.further or question.option_of(message.text) is not None
+            return to_the_first and not message.knowledge  # texts that it brings are added to the request
         case "budget":
             return True
         case "action" | "uncertain":

@@ -45,7 +45,7 @@ def is_disputable(session: Session) -> bool:
 def lasting_tests(session: Session) -> dict[str, str]:
     """The earlier tests of the steps whose text is still the same, by name, without those that are disputed."""
     plan, code = session.plan, session.code
-    if plan is None or code is None:
+    if plan is None or code is None or plan.wishes:  # what is wanted beside the steps may change any of them
         return {}
     before = {step.id: step.text for step in code.tested_steps}
     same = [re.sub(r"\W", "_", step.id) for step in plan.steps if step.id and before.get(step.id) == step.text]

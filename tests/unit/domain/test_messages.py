@@ -311,10 +311,10 @@ def test_a_stop_withdraws_the_message_that_a_service_has_asked_about(before: tup
 def test_several_questions_in_reply_to_a_message_at_rest_are_about_one_new_request() -> None:
     size = FurtherQuestion(text="Which size?")
     asked = (*TO_DONE, say("a shirt"), c.Ask(text="Which colour?", further=(size,)))
-    first = given(*asked, say("red")).session
+    first = given(*asked, c.Answer(text="red")).session
     assert (first.phase, first.words.request) == ("awaiting_input", "write a calculator")
     assert unread(first) == ("a shirt", "red")
-    for answers in ((say("red"), say("S")), (c.Answer(text="red", more=("S",)),)):
+    for answers in ((c.Answer(text="red"), say("S")), (c.Answer(text="red", more=("S",)),)):
         session = given(*asked, *answers).session
         assert (session.phase, session.words.request) == ("planning", "a shirt")
         assert "\n".join(unread(session)) == "red\nS"

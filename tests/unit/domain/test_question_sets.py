@@ -88,6 +88,12 @@ def test_a_client_that_knows_single_questions_answers_one_after_the_other() -> N
     assert unread(third.session) == ("Red", "Sound", "Snake")
 
 
+def test_other_words_than_an_option_go_to_who_asked_at_once() -> None:
+    told = given(*ASKED).when(say("wrong number! forget it")).then("message.received", intent="feedback")
+    told.leaves("planning", "planner", question=None)
+    assert unread(told.session) == ("wrong number! forget it",)
+
+
 def test_the_rest_can_be_answered_together_later() -> None:
     first = given(*ASKED).when(answer("Red")).then("question.answered").given
     rest = first.when(answer("Sound", "Snake", action_id="request-2.1")).then("question.answered", place=1, needs=3)
