@@ -7,8 +7,7 @@ from collections import Counter
 import structlog
 
 from chaos.deployment import Deployment
-from chaos.fault_context import FaultContext
-from chaos.fault_injectors import INJECTORS
+from chaos.faults import INJECTORS, FaultContext
 from chaos.load import Load
 from chaos.schedule import ScheduledFault
 from chaos.socket_recorder import SocketRecord
@@ -52,10 +51,8 @@ class FaultRunner:
     async def restore(self) -> None:
         """Resume and start everything, disarm model faults and repair streams and consumers."""
         for process in self._deployment.processes:
-            process.resume()
+            await process.resume()
         for node in self._deployment.cluster.nodes:
-            if node.is_paused:
-                await node.resume()
             await node.start()
         await self._deployment.cluster.wait_until_healthy(seconds=HEALTHY_TIMEOUT)
         if self._deployment.postgres:

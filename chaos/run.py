@@ -10,7 +10,7 @@ from pathlib import Path
 import structlog
 
 from chaos import collect
-from chaos.deployment import ACK_WAIT, GRACE_SECONDS, Deployment, DeploymentShape, deployment
+from chaos.deployment import GRACE_SECONDS, Deployment, DeploymentShape, deployment
 from chaos.evidence import Evidence
 from chaos.fault_runner import FaultRunner
 from chaos.invariant_check import InvariantResult
@@ -42,9 +42,7 @@ class RunConfig:
     @property
     def faults(self) -> tuple[ScheduledFault, ...]:
         cluster, postgres = self.shape.nodes > 1, self.shape.postgres
-        return schedule(
-            self.seed, self.seconds, interval=self.fault_interval, ack_wait=ACK_WAIT, cluster=cluster, postgres=postgres
-        )
+        return schedule(self.seed, self.seconds, interval=self.fault_interval, cluster=cluster, postgres=postgres)
 
 
 class StallWatch:
