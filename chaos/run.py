@@ -3,28 +3,24 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import structlog
 
-from chaos import collect
+from chaos.collect import collect_evidence
 from chaos.deployment import GRACE_SECONDS, Deployment, DeploymentShape, deployment
-from chaos.evidence import Evidence
 from chaos.fault_runner import FaultRunner
 from chaos.invariant_check import InvariantResult
 from chaos.invariants import check_invariants
 from chaos.load import Load
-from chaos.poison_messages import POISON_HEADER
 from chaos.process import load_factor
 from chaos.report import ChaosReport
 from chaos.schedule import ScheduledFault, schedule
-from shared.services import CONSUMERS
 
 log = structlog.get_logger("chaos")
 RECOVERY_TIMEOUT = 180.0  # seconds for sessions to end once everything runs again
-DRAIN_TIMEOUT = 90.0
 TICK = 0.1
 
 
@@ -72,12 +68,14 @@ async def run(config: RunConfig, folder: Path) -> ChaosReport:
                 await runner.run(config.faults)
             recovery_seconds = await _recover(running, load, runner)
             watching.cancel()  # collecting the evidence blocks the loop, and nothing is timed meanwhile
-            evidence = await _collect_evidence(running, load, runner)
-        evidence = evidence.with_exits(running.exits, stalls.longest)
+            evidence = await collect_evidence(running, load.all_users, runner.socket_records)
+        evidence = replace(evidence, exits=running.exits)  # also those at the deployment's end
     finally:
         watching.cancel()
     verdicts: list[InvariantResult] = await asyncio.to_thread(check_invariants, evidence, grace=GRACE_SECONDS)
-    return ChaosReport(config.seed, runner.injected, runner.skipped, evidence, verdicts, load.errors, recovery_seconds)
+    return ChaosReport(
+        runner.injected, runner.skipped, evidence, verdicts, load.errors, recovery_seconds, stalls.longest
+    )
 
 
 @asynccontextmanager
@@ -99,36 +97,5 @@ async def _recover(deployed: Deployment, load: Load, runner: FaultRunner) -> flo
         log.error("still_away", what=missing)
     await load.wait_until_ended(timeout)
     took = time.monotonic() - began
-    with suppress(TimeoutError):
-        async with asyncio.timeout(DRAIN_TIMEOUT * load_factor()):
-            while any((await _outstanding(deployed)).values()):  # noqa: ASYNC110  the broker sends no notification
-                await asyncio.sleep(0.2)
+    await deployed.wait_until_drained()
     return took
-
-
-async def _outstanding(deployed: Deployment) -> dict[str, int]:
-    return {name: await deployed.bus.outstanding(name, stream) for stream, name, _ in CONSUMERS if stream != "TIMERS"}
-
-
-async def _collect_evidence(deployed: Deployment, load: Load, runner: FaultRunner) -> Evidence:
-    logs = await collect.read_log(deployed.bus.log)
-    effects = await collect.read_effects(deployed.settings.retail_url)
-    worlds, replayed, answers = await collect.read_worlds(deployed.settings.retail_url, effects)
-    poison_positions = frozenset(raw.position for raws in logs.values() for raw in raws if POISON_HEADER in raw.headers)
-    return Evidence(
-        log=logs,
-        poison_positions=poison_positions,
-        is_clustered=deployed.settings.nats_replicas > 1,
-        socket_records=[*load.socket_records, *runner.socket_records],
-        acknowledged=load.acknowledged,
-        user_outcomes=load.outcomes,
-        rows=await collect.read_rows(deployed.settings.sql_url),
-        rebuilt_rows=await collect.read_rebuilt_rows(deployed.bus.log, deployed.folder),
-        effects=effects,
-        worlds=worlds,
-        replayed_worlds=replayed,
-        replayed_results=answers,
-        notes=collect.read_notes(deployed.notes_file),
-        served_requests=collect.read_served(deployed.served_file),
-        outstanding=await _outstanding(deployed),
-    )

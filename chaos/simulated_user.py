@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
+from chaos.evidence import AcknowledgedCommand, UserOutcome
 from chaos.reconnecting_client import RETRYABLE_CODE, ReconnectingClient
 from chaos.socket_recorder import Json
 from chaos.user_scripts import UserScript
@@ -36,11 +37,16 @@ class SimulatedUser:
         self.client = ReconnectingClient(urls, script.session_id, gateways, is_begun=script.is_fork)
         self.ending = ""  # the session's state when the user left
         self.failure_reason = ""
-        self.acknowledged: list[tuple[str, int]] = []  # commands acknowledged over REST, with the version
+        self.acknowledged: list[AcknowledgedCommand] = []  # over REST
         self.refusals: Counter[str] = Counter()
         self._urls = urls
         self._sent_count = 0
         self._counts: Counter[str] = Counter()
+
+    @property
+    def outcome(self) -> UserOutcome:
+        """How the session has ended so far."""
+        return UserOutcome(self.script.session_id, self.script.message["workflow"], self.ending, self.failure_reason)
 
     async def run(self) -> None:
         """Follow the script to the end of the session."""
@@ -133,7 +139,7 @@ class SimulatedUser:
     async def _send_by_rest(self, command: Json) -> None:
         """Send a command over HTTP, whose response is an acknowledgement."""
         version = await self._request(f"gateway {self._sent_count}", lambda session: session.send(**command))
-        self.acknowledged.append((command["id"], version))
+        self.acknowledged.append(AcknowledgedCommand(self.script.session_id, command["id"], version))
 
     # --- decisions
 
