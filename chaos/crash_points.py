@@ -35,6 +35,7 @@ from shared.services import SERVICES
 from shared.testing import InMemoryStore
 
 SIDES: tuple[Side, ...] = ("before", "after")
+SERVICE_OF = {"user": "gateway", "keeper": "plan_store"}  # by actor, where they differ
 SESSION_TIMEOUT = 180.0  # seconds for a session with a crash, on an idle machine
 
 
@@ -73,7 +74,7 @@ class CrashRun(NamedTuple):
     def appends(self) -> Counter[str]:
         """The number of events that each service appended."""
         actors = Counter(event.actor.partition(":")[0] for event in self.events)
-        return Counter({_service_of(actor): count for actor, count in actors.items()})
+        return Counter({SERVICE_OF.get(actor, actor): count for actor, count in actors.items()})
 
     def __str__(self) -> str:
         point = self.crash_point
@@ -84,10 +85,6 @@ class CrashRun(NamedTuple):
 def _outcome_count(event: SessionEvent) -> int:
     """The number of outcomes in the event: those of actions that ended together are one event."""
     return len(event.outcomes) if isinstance(event, facts.ActionsFinished) else 1
-
-
-def _service_of(actor: str) -> str:
-    return {"user": "gateway", "keeper": "plan_store"}.get(actor, actor)
 
 
 class CrashTester:

@@ -12,7 +12,8 @@ from chaos.conversation_invariants import every_message_answered, nothing_begun_
 from chaos.evidence import Evidence
 from chaos.invariant_check import InvariantCheck, InvariantResult, Violation
 from chaos.model_usage import usage_balances
-from chaos.replay import KEYED_TOOLS, LOST_WORK, ActionOutcome, ReplayedEvidence, replay
+from chaos.replay import LOST_WORK, ActionOutcome, ReplayedEvidence, replay
+from packs.retail.tools import WRITES as KEYED_TOOLS
 from parley.events import SessionEvent, facts
 from parley.events.values import Outcome
 from shared.log import EXPECTED_SEQUENCE, MESSAGE_ID

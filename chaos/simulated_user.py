@@ -50,8 +50,7 @@ class SimulatedUser:
 
     async def run(self) -> None:
         """Follow the script to the end of the session."""
-        await self.client.open()
-        try:
+        async with self.client:
             await self._send(self.script.message)
             while not self.ending:
                 snapshot = await self._snapshot()
@@ -63,8 +62,6 @@ class SimulatedUser:
                     self.ending = "completed" if was_accepted and message["type"] == "complete" else ""
                 elif not self.ending:
                     await self._wait_for_event(snapshot.version or 0)
-        finally:
-            await self.client.close()
         # The fork of a plan that acted repeats all its writes on purpose, so duplicates would prove nothing.
         acts = self.script.message["workflow"] == "execution_plan"
         if self.script.draw("fork") < FORK_SHARE and not self.script.is_fork and not acts:
@@ -112,14 +109,8 @@ class SimulatedUser:
         """Wait for a newer version, or a timeout. Sometimes drop the connection before."""
         if self.script.draw(f"tunnel {version}") < DISCONNECT_SHARE:
             self.client.drop()
-        try:
-            async with asyncio.timeout(POLL_TIMEOUT):
-                while self.client.version <= version:
-                    self.client.event_received.clear()
-                    await self.client.event_received.wait()
-        except TimeoutError:
-            return
-        await asyncio.sleep(SETTLE_SECONDS)
+        if await self.client.wait_until(lambda: self.client.version > version, POLL_TIMEOUT):
+            await asyncio.sleep(SETTLE_SECONDS)
 
     async def _send(self, message: Json) -> bool:
         """Send a command over WebSocket or REST. Returns whether it was accepted."""

@@ -78,7 +78,7 @@ def test_the_same_seed_makes_the_same_users() -> None:
     scripts = [ours.script(n) for n in range(40)]
     assert scripts == [repeated.script(n) for n in range(40)]
     assert [script.message for script in scripts] != [others.script(n).message for n in range(40)]
-    assert {script.kind for script in scripts} == {kind for kind, _ in WEIGHTS}
+    assert {script.kind for script in scripts} == set(WEIGHTS)
     assert len({script.session_id for script in scripts}) == 40
 
 
