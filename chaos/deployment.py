@@ -30,6 +30,7 @@ from shared.settings import Settings
 
 GRACE_SECONDS = 5.0  # for a service to finish its work
 ACK_WAIT = 2.0
+HEALTHY_TIMEOUT = 120.0  # seconds for the servers to catch up
 START_TIMEOUT = 90.0  # seconds, on a busy machine
 DRAIN_TIMEOUT = 90.0
 
@@ -126,6 +127,18 @@ class Deployment:
             await process.start()
         if missing := await self.wait_for_missing(START_TIMEOUT):
             raise RuntimeError(f"not up after {START_TIMEOUT:g} s: {', '.join(missing)}; see {logs}")
+
+    async def restore(self) -> None:
+        """Resume and start everything, disarm model faults and repair streams and consumers."""
+        for process in self.processes:
+            await process.resume()
+        for node in self.cluster.nodes:
+            await node.start()
+        await self.cluster.wait_until_healthy(seconds=HEALTHY_TIMEOUT)
+        if self.postgres:
+            await self.postgres.start()
+        await self.arm_model_fault()
+        await self.repair()
 
     async def stop(self) -> None:
         """Stop the services as an operator would, and kill those that do not exit in time."""

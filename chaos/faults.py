@@ -3,7 +3,7 @@
 import asyncio
 import json
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -41,6 +41,8 @@ class FaultContext:
 
     deployment: Deployment
     load: Load
+    injected: Counter[str] = field(default_factory=Counter)  # by kind and target
+    skipped: Counter[str] = field(default_factory=Counter)  # without a target, or failed
     socket_records: list[SocketRecord] = field(default_factory=list)  # of the sockets of reconnect storms
     nats_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     database_lock: asyncio.Lock = field(default_factory=asyncio.Lock)

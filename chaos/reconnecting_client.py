@@ -20,13 +20,20 @@ RETRYABLE_CODE = "failed"  # a gateway's internal error: the same message may be
 
 
 class ReconnectingClient:
-    """`urls`: the gateways. If `is_begun` is false, the first message creates the session."""
+    """`urls`: the gateways. If `is_begun` is false, the first message creates the session.
 
-    def __init__(self, urls: list[str], session_id: str, choice: random.Random, *, is_begun: bool = False) -> None:
+    It follows the session from version `after`.
+    """
+
+    def __init__(
+        self, urls: list[str], session_id: str, choice: random.Random, *, is_begun: bool = False, after: int = 0
+    ) -> None:
         self.recorder = SocketRecorder(session_id)
         self.on_event: Callable[[SessionEvent], None] = lambda _: None
         endpoints = [Endpoint(url) for url in choice.sample(urls, len(urls))]
-        self._connection = Connection(*endpoints, session_id=session_id, exists=is_begun, tap=self.recorder)
+        self._connection = Connection(
+            *endpoints, session_id=session_id, after=after, exists=is_begun, tap=self.recorder
+        )
         self._refused: dict[str, Error] = {}
         self._message_received = asyncio.Event()
         self._reader: asyncio.Task[None] | None = None

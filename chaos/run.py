@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -13,16 +12,13 @@ import structlog
 from chaos.collect import collect_evidence
 from chaos.deployment import GRACE_SECONDS, Deployment, DeploymentShape, deployment
 from chaos.faults import INJECTORS, FaultContext
-from chaos.invariant_check import InvariantResult
 from chaos.invariants import check_invariants
 from chaos.load import Load
 from chaos.process import load_factor
 from chaos.report import ChaosReport
 from chaos.schedule import ScheduledFault, schedule
-from chaos.socket_recorder import SocketRecord
 
 log = structlog.get_logger("chaos")
-HEALTHY_TIMEOUT = 120.0  # seconds for the servers to catch up
 RECOVERY_TIMEOUT = 180.0  # seconds for sessions to end once everything runs again
 TICK = 0.1
 
@@ -57,49 +53,24 @@ class StallWatch:
             self.longest = max(self.longest, time.monotonic() - before - TICK)
 
 
-class FaultRunner:
-    """`injected` counts faults by kind and target; `skipped` those that had no target or failed."""
+async def inject(context: FaultContext, faults: tuple[ScheduledFault, ...]) -> None:
+    """Inject all faults at their times. Returns when the last one is over."""
+    began = time.monotonic()
+    async with asyncio.TaskGroup() as group:
+        for fault in faults:
+            await asyncio.sleep(max(0.0, began + fault.at - time.monotonic()))
+            group.create_task(_inject(context, fault))
 
-    def __init__(self, deployment: Deployment, load: Load) -> None:
-        self.injected: Counter[str] = Counter()
-        self.skipped: Counter[str] = Counter()
-        self._deployment = deployment
-        self._context = FaultContext(deployment, load)
 
-    @property
-    def socket_records(self) -> list[SocketRecord]:
-        """What the sockets of reconnect storms received."""
-        return self._context.socket_records
-
-    async def run(self, faults: tuple[ScheduledFault, ...]) -> None:
-        """Inject all faults. Returns when the last one is over."""
-        began = time.monotonic()
-        async with asyncio.TaskGroup() as group:
-            for fault in faults:
-                await asyncio.sleep(max(0.0, began + fault.at - time.monotonic()))
-                group.create_task(self._inject(fault))
-
-    async def _inject(self, fault: ScheduledFault) -> None:
-        name = f"{fault.kind} {fault.target}".strip()
-        log.info("fault", fault=str(fault))
-        try:
-            done = await INJECTORS[fault.kind](self._context, fault)
-        except Exception as error:  # the deployment is broken on purpose: go on, and count it as skipped
-            log.warning("fault_failed", fault=name, error=repr(error))
-            done, name = False, f"{name} ({type(error).__name__})"
-        (self.injected if done else self.skipped)[name] += 1
-
-    async def restore(self) -> None:
-        """Resume and start everything, disarm model faults and repair streams and consumers."""
-        for process in self._deployment.processes:
-            await process.resume()
-        for node in self._deployment.cluster.nodes:
-            await node.start()
-        await self._deployment.cluster.wait_until_healthy(seconds=HEALTHY_TIMEOUT)
-        if self._deployment.postgres:
-            await self._deployment.postgres.start()
-        await self._deployment.arm_model_fault()
-        await self._deployment.repair()
+async def _inject(context: FaultContext, fault: ScheduledFault) -> None:
+    name = f"{fault.kind} {fault.target}".strip()
+    log.info("fault", fault=str(fault))
+    try:
+        done = await INJECTORS[fault.kind](context, fault)
+    except Exception as error:  # the deployment is broken on purpose: go on, and count it as skipped
+        log.warning("fault_failed", fault=name, error=repr(error))
+        done, name = False, f"{name} ({type(error).__name__})"
+    (context.injected if done else context.skipped)[name] += 1
 
 
 async def run(config: RunConfig, folder: Path) -> ChaosReport:
@@ -110,19 +81,19 @@ async def run(config: RunConfig, folder: Path) -> ChaosReport:
         async with deployment(folder, config.shape) as running:
             log.info("world_up", seconds=round(time.monotonic() - began, 1), folder=str(folder))
             load = Load(running, seed=config.seed, concurrency=config.concurrency, max_sessions=config.sessions)
-            runner = FaultRunner(running, load)
+            context = FaultContext(running, load)
             load.start()
             async with _keep_load_for(config.seconds, load):
-                await runner.run(config.faults)
-            recovery_seconds = await _recover(running, load, runner)
+                await inject(context, config.faults)
+            recovery_seconds = await _recover(running, load)
             watching.cancel()  # collecting the evidence blocks the loop, and nothing is timed meanwhile
-            evidence = await collect_evidence(running, load.all_users, runner.socket_records)
+            evidence = await collect_evidence(running, load.all_users, context.socket_records)
         evidence = replace(evidence, exits=running.exits)  # also those at the deployment's end
     finally:
         watching.cancel()
-    verdicts: list[InvariantResult] = await asyncio.to_thread(check_invariants, evidence, grace=GRACE_SECONDS)
+    verdicts = await asyncio.to_thread(check_invariants, evidence, grace=GRACE_SECONDS)
     return ChaosReport(
-        runner.injected, runner.skipped, evidence, verdicts, load.errors, recovery_seconds, stalls.longest
+        context.injected, context.skipped, evidence, verdicts, load.errors, recovery_seconds, stalls.longest
     )
 
 
@@ -135,11 +106,11 @@ async def _keep_load_for(seconds: float, load: Load) -> AsyncIterator[None]:
     load.close()
 
 
-async def _recover(deployed: Deployment, load: Load, runner: FaultRunner) -> float:
+async def _recover(deployed: Deployment, load: Load) -> float:
     """Restore the deployment, and wait until all sessions have ended and consumers are drained. Returns the seconds
     until the last session ended."""
     began = time.monotonic()
-    await runner.restore()
+    await deployed.restore()
     timeout = RECOVERY_TIMEOUT * load_factor()
     if missing := await deployed.wait_for_missing(timeout):
         log.error("still_away", what=missing)
