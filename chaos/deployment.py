@@ -21,10 +21,12 @@ from chaos.postgres import PostgresProcess
 from chaos.process import ROOT, ProcessExit, ServiceProcess, load_factor
 from cli.ports import free_port
 from cli.programs import REHEARSAL_MODEL, program_specs
+from cli.readiness import http_get
 from cli.supervisor import ProcessSpec
 from shared.bus import Bus, BusUnavailable
 from shared.bus.provision import ProvisionError, provision
 from shared.bus.users import USERS, server_configuration
+from shared.retry import retry_while_unavailable
 from shared.services import CONSUMERS, OPERATOR, SERVICES
 from shared.settings import Settings
 
@@ -151,12 +153,11 @@ class Deployment:
         """Wait until everything answers. Returns the URLs that still do not after this time."""
         deadline = time.monotonic() + seconds
         urls = [f"{url}/readyz" for url in self.gateway_urls] + [f"{self.rehearsal_url}/healthz"]
-        async with httpx2.AsyncClient(timeout=3, trust_env=False) as http:
-            while True:
-                missing = [url for url in urls if not await _is_up(http, url)]
-                if not missing or time.monotonic() > deadline:
-                    return missing
-                await asyncio.sleep(0.2)
+        while True:
+            missing = [url for url in urls if (await asyncio.to_thread(http_get, url)).status != 200]
+            if not missing or time.monotonic() > deadline:
+                return missing
+            await asyncio.sleep(0.2)
 
     async def outstanding(self) -> dict[str, int]:
         """The number of messages that each consumer still has to handle."""
@@ -169,16 +170,10 @@ class Deployment:
                 while any((await self.outstanding()).values()):  # noqa: ASYNC110  the broker sends no notification
                     await asyncio.sleep(0.2)
 
-    async def repair(self, seconds: float = 60) -> list[str]:
+    @retry_while_unavailable(BusUnavailable, ProvisionError, TimeoutError, OSError, longest=0.5, timeout=60)
+    async def repair(self) -> list[str]:
         """Run `parley provision` until it succeeds. Returns what it changed."""
-        deadline = time.monotonic() + seconds
-        while True:
-            try:
-                return await provision(self.settings)
-            except (BusUnavailable, ProvisionError, TimeoutError, OSError):
-                if time.monotonic() > deadline:
-                    raise
-            await asyncio.sleep(0.5)
+        return await provision(self.settings)
 
     async def arm_model_fault(self, **fault: object) -> None:
         """Arm a fault of the model, or disarm all if none is named. Does nothing while the model is down."""
@@ -244,10 +239,3 @@ async def deployment(folder: Path, shape: DeploymentShape) -> AsyncIterator[Depl
         stack.push_async_callback(running.stop)
         await running.start()
         yield running
-
-
-async def _is_up(http: httpx2.AsyncClient, url: str) -> bool:
-    try:
-        return (await http.get(url)).status_code == 200
-    except httpx2.HTTPError:
-        return False

@@ -42,14 +42,13 @@ class Load:
         """Let no more users arrive."""
         self._open = False
 
-    async def wait_until_ended(self, seconds: float) -> bool:
-        """Wait until all users have finished, and cancel the others after the timeout. Returns whether all finished."""
+    async def wait_until_ended(self, seconds: float) -> None:
+        """Wait until all users have finished, and cancel the others after the timeout."""
         if self._workers:
             _, late = await asyncio.wait(self._workers, timeout=seconds)
             for worker in late:
                 worker.cancel()
             await asyncio.gather(*self._workers, return_exceptions=True)
-        return not [user for user in self.all_users if not user.ending]
 
     async def _run_users(self) -> None:
         while self._open and len(self.users) < self._max_sessions:
