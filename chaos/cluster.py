@@ -6,6 +6,7 @@ import signal
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Self
 
 import httpx2
@@ -14,6 +15,8 @@ from chaos.process import ChildProcess
 from cli.nats_server import find_binary
 from cli.ports import free_port
 from shared.bus import Bus, BusUnavailable
+from shared.bus.users import USERS, server_configuration
+from shared.services import OPERATOR
 from shared.settings import Settings
 
 HOST = "127.0.0.1"
@@ -36,9 +39,8 @@ class NatsNode(ChildProcess):
         self.port, self.route_port, self.monitoring_port = free_port(HOST), free_port(HOST), free_port(HOST)
         self._cluster = cluster
 
-    @property
-    def url(self) -> str:
-        return f"nats://{HOST}:{self.port}"
+    def url_of(self, user: str) -> str:
+        return f"nats://{user}:{self._cluster.passwords[user]}@{HOST}:{self.port}"
 
     async def start(self) -> None:
         """Start or resume it. A start applies the cluster's current settings. On return it listens, but may still be
@@ -103,29 +105,26 @@ class NatsNode(ChildProcess):
 
 
 class Cluster:
-    """`nodes` servers in `folder`, healthy when the block begins.
+    """`nodes` servers in `folder` with a user for each service, healthy when the block begins.
 
-    `extra` is added to every server's configuration. It and `max_file_store` take effect at a node's next start. Every
-    acknowledged message is on disk (`sync_interval: always`).
+    A change of `max_file_store` takes effect at a node's next start. Every acknowledged message is on disk
+    (`sync_interval: always`).
     """
 
-    def __init__(
-        self, folder: Path, *, nodes: int = 3, extra: str = "", max_file_store: str = DEFAULT_MAX_STORE
-    ) -> None:
-        self.folder, self.extra, self.max_file_store = folder.resolve(), extra, max_file_store
-        self.user = ""  # "name:password" or a token in `url`, if `extra` requires one
+    def __init__(self, folder: Path, *, nodes: int = 3) -> None:
+        self.folder, self.max_file_store = folder.resolve(), DEFAULT_MAX_STORE
+        self.passwords = {user: token_hex(8) for user in USERS}
         self._count = nodes
         self.nodes: list[NatsNode] = []
 
     @property
     def url(self) -> str:
-        """NATS_URL, with every node."""
-        return self.url_as(self.user)
+        """NATS_URL of the operator, with every node."""
+        return self.url_of(OPERATOR)
 
-    def url_as(self, user: str) -> str:
-        """NATS_URL for this "name:password"."""
-        credentials = f"{user}@" if user else ""
-        return ",".join(f"nats://{credentials}{HOST}:{node.port}" for node in self.nodes)
+    def url_of(self, user: str) -> str:
+        """NATS_URL of a service, with every node."""
+        return ",".join(node.url_of(user) for node in self.nodes)
 
     @property
     def replicas(self) -> int:
@@ -141,7 +140,7 @@ class Cluster:
             f'server_name: {node.name}\nlisten: "{HOST}:{node.port}"\nhttp: "{HOST}:{node.monitoring_port}"\n'
             "max_payload: 4MB\n"
             f"jetstream {{ store_dir: {store}, sync_interval: always, max_file_store: {self.max_file_store} }}\n"
-            f"{cluster if self._count > 1 else ''}{self.extra}\n"
+            f"{cluster if self._count > 1 else ''}{server_configuration(self.passwords)}\n"
         )
 
     async def __aenter__(self) -> Self:

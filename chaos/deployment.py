@@ -11,7 +11,6 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from secrets import token_hex
 from typing import NamedTuple
 
 import httpx2
@@ -25,9 +24,8 @@ from cli.readiness import http_get
 from cli.supervisor import ProcessSpec
 from shared.bus import Bus, BusUnavailable
 from shared.bus.provision import ProvisionError, provision
-from shared.bus.users import USERS, server_configuration
 from shared.retry import retry_while_unavailable
-from shared.services import CONSUMERS, OPERATOR, SERVICES
+from shared.services import CONSUMERS, SERVICES
 from shared.settings import Settings
 
 GRACE_SECONDS = 5.0  # for a service to finish its work
@@ -64,15 +62,9 @@ class Deployment:
     """Started by `async with deployment(folder, shape)`. Faults hit its `processes`, `cluster` and `postgres`."""
 
     def __init__(
-        self,
-        folder: Path,
-        shape: DeploymentShape,
-        cluster: Cluster,
-        postgres: PostgresProcess | None,
-        passwords: Mapping[str, str],
+        self, folder: Path, shape: DeploymentShape, cluster: Cluster, postgres: PostgresProcess | None
     ) -> None:
         self.folder, self.shape, self.cluster, self.postgres = folder, shape, cluster, postgres
-        self._passwords = passwords
         self.rehearsal_port = free_port(HOST)
         self.gateway_ports = [free_port(HOST) for _ in range(shape.gateways)]
         self.processes: list[ServiceProcess] = []
@@ -122,7 +114,7 @@ class Deployment:
         counts = dict.fromkeys(SERVICES, self.shape.replicas) | {"gateway": self.shape.gateways}
         self.processes = [
             self._process(program, number, logs)
-            for program in program_specs(self.settings, rehearsal=True, nats_url_of=self._nats_url)
+            for program in program_specs(self.settings, rehearsal=True, nats_url_of=self.cluster.url_of)
             for number in range(counts.get(program.name, 1))
         ]
         for process in self.processes:
@@ -203,9 +195,6 @@ class Deployment:
         }
         return ServiceProcess(f"{name}-{number + 1}", command, environment, logs)
 
-    def _nats_url(self, user: str) -> str:
-        return self.cluster.url_as(f"{user}:{self._passwords[user]}")
-
     @property
     def served_file(self) -> Path:
         """The model's ledger of requests, kept across its restarts."""
@@ -231,11 +220,8 @@ async def deployment(folder: Path, shape: DeploymentShape) -> AsyncIterator[Depl
     """Run a deployment in this folder until the block ends. Its files remain."""
     async with AsyncExitStack() as stack:
         postgres = await stack.enter_async_context(PostgresProcess()) if shape.postgres else None
-        passwords = {user: token_hex(8) for user in USERS}
-        cluster = Cluster(folder / "nats", nodes=shape.nodes, extra=server_configuration(passwords))
-        cluster.user = f"{OPERATOR}:{passwords[OPERATOR]}"
-        await stack.enter_async_context(cluster)
-        running = Deployment(folder, shape, cluster, postgres, passwords)
+        cluster = await stack.enter_async_context(Cluster(folder / "nats", nodes=shape.nodes))
+        running = Deployment(folder, shape, cluster, postgres)
         stack.push_async_callback(running.stop)
         await running.start()
         yield running
