@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import httpx2
 
-from chaos.process import ChildProcess
+from chaos.process import PausableProcess
 from cli.nats_server import find_binary
 from cli.ports import free_port
 from shared.bus import Bus, BusUnavailable
@@ -30,7 +30,7 @@ class Unhealthy(Exception):
     """A server or the cluster did not become healthy. The message shows the end of its log."""
 
 
-class NatsNode(ChildProcess):
+class NatsNode(PausableProcess):
     """One nats-server. It keeps its ports and its store across restarts."""
 
     def __init__(self, folder: Path, name: str, cluster: "Cluster") -> None:

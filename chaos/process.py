@@ -36,7 +36,7 @@ class ProcessExit(NamedTuple):
     at: float = 0.0  # Unix time at which the suite noticed it
 
 
-class ChildProcess:
+class PausableProcess:
     """A process that can be paused, and ends with this one. Its output is appended to `output`."""
 
     def __init__(self, output: Path) -> None:
@@ -84,7 +84,7 @@ class ChildProcess:
                 os.kill(self._process.pid, which)  # asyncio's send_signal could reap the process and lose its exit code
 
 
-class ServiceProcess(ChildProcess):
+class ServiceProcess(PausableProcess):
     """A process that is restarted until `stop`."""
 
     def __init__(
