@@ -2,18 +2,21 @@
 
 import asyncio
 import json
-import os
 import signal
 from collections import Counter
-from contextlib import closing
-from http.client import HTTPConnection, HTTPException
+from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Self
 
-from cli.child_command import bound_to_parent
+import httpx2
+
+from chaos.process import PausableProcess
 from cli.nats_server import find_binary
 from cli.ports import free_port
 from shared.bus import Bus, BusUnavailable
+from shared.bus.users import USERS, server_configuration
+from shared.services import OPERATOR
 from shared.settings import Settings
 
 HOST = "127.0.0.1"
@@ -27,72 +30,58 @@ class Unhealthy(Exception):
     """A server or the cluster did not become healthy. The message shows the end of its log."""
 
 
-class NatsNode:
+class NatsNode(PausableProcess):
     """One nats-server. It keeps its ports and its store across restarts."""
 
     def __init__(self, folder: Path, name: str, cluster: "Cluster") -> None:
         self.name, self.folder = name, folder / name
+        super().__init__(self.folder / "server.log")
         self.port, self.route_port, self.monitoring_port = free_port(HOST), free_port(HOST), free_port(HOST)
-        self.is_paused = False
         self._cluster = cluster
-        self._process: asyncio.subprocess.Process | None = None
 
-    @property
-    def url(self) -> str:
-        return f"nats://{HOST}:{self.port}"
-
-    @property
-    def monitoring_url(self) -> str:
-        """Its HTTP server: /varz, /jsz, /healthz."""
-        return f"http://{HOST}:{self.monitoring_port}"
-
-    @property
-    def is_running(self) -> bool:
-        """Whether it has a process, also a paused one."""
-        return self._process is not None and self._process.returncode is None
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid if self._process else 0
-
-    @property
-    def log(self) -> str:
-        """Its log, across restarts."""
-        path = self.folder / "server.log"
-        return path.read_text(errors="replace") if path.exists() else ""
+    def url_of(self, user: str) -> str:
+        return f"nats://{user}:{self._cluster.passwords[user]}@{HOST}:{self.port}"
 
     async def start(self) -> None:
-        """Start it with the cluster's current settings. On return it listens, but may still be catching up."""
+        """Start or resume it. A start applies the cluster's current settings. On return it listens, but may still be
+        catching up.
+        """
+        await self.resume()
         if self.is_running:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         config = self.folder / "nats.conf"
         config.write_text(self._cluster.configuration(self))
-        with (self.folder / "server.log").open("ab") as output:
-            command = bound_to_parent(str(find_binary()[0]), "-c", str(config))
-            self._process = await asyncio.create_subprocess_exec(*command, stdout=output, stderr=output)
-        self.is_paused = False
+        await self._spawn(str(find_binary()[0]), "-c", str(config))
         async with asyncio.timeout(START_TIMEOUT):
             while not await self.is_healthy("?js-enabled-only=true"):
                 if not self.is_running:
-                    raise Unhealthy(f"{self.name} ended while it started:\n{self.log[-2000:]}")
+                    raise Unhealthy(f"{self.name} ended while it started:\n{self.end_of_log(2000)}")
                 await asyncio.sleep(POLL_INTERVAL)
+
+    def end_of_log(self, length: int) -> str:
+        """The last characters of its log, across restarts."""
+        return self.output.read_text(errors="replace")[-length:] if self.output.exists() else ""
 
     async def is_healthy(self, question: str = "") -> bool:
         """Whether its health check passes. Without a query, that includes having caught up with all its streams."""
-        return (await self._get(f"/healthz{question}"))[0] == 200
+        answer = await self._get(f"/healthz{question}")
+        return answer is not None and answer.status_code == 200
 
     async def jetstream(self) -> dict[str, Any]:
         """What it knows of streams and their leaders; empty if it does not answer."""
-        status, body = await self._get("/jsz?streams=true")
-        info: dict[str, Any] = json.loads(body) if status == 200 else {}
+        answer = await self._get("/jsz?streams=true")
+        info: dict[str, Any] = answer.json() if answer and answer.status_code == 200 else {}
         return info
 
-    async def _get(self, path: str) -> tuple[int, bytes]:
-        """Status and body of its monitoring server's response; (0, b"") if there is none."""
-        if not self.is_running or self.is_paused:
-            return 0, b""
-        return await asyncio.to_thread(_http_get, self.monitoring_port, path)
+    async def _get(self, path: str) -> httpx2.Response | None:
+        """The response of its monitoring server; None if there is none."""
+        if self.is_running and not self.is_paused:
+            with suppress(httpx2.HTTPError):
+                # Loading certificates, which plain HTTP does not need, would block the suite for 50 ms.
+                async with httpx2.AsyncClient(timeout=2, trust_env=False, verify=False) as http:
+                    return await http.get(f"http://{HOST}:{self.monitoring_port}{path}")
+        return None
 
     async def kill(self) -> None:
         """End it as a crash would."""
@@ -102,21 +91,11 @@ class NatsNode:
         """End it as an administrator would."""
         await self._end(signal.SIGTERM)
 
-    async def pause(self) -> None:
-        """Freeze it until `resume`. Its connections stay open."""
-        self._signal(signal.SIGSTOP)
-        self.is_paused = True
-
-    async def resume(self) -> None:
-        self._signal(signal.SIGCONT)
-        self.is_paused = False
-
     async def _end(self, how: signal.Signals) -> None:
         if self._process is None or not self.is_running:
             return
         self._signal(how)
-        if self.is_paused:
-            await self.resume()
+        await self.resume()
         try:
             async with asyncio.timeout(10):
                 await self._process.wait()
@@ -124,35 +103,28 @@ class NatsNode:
             self._signal(signal.SIGKILL)
             await self._process.wait()
 
-    def _signal(self, which: signal.Signals) -> None:
-        if self._process and self.is_running:
-            os.kill(self._process.pid, which)  # asyncio's send_signal could reap the process and lose its exit code
-
 
 class Cluster:
-    """`nodes` servers in `folder`, healthy when the block begins.
+    """`nodes` servers in `folder` with a user for each service, healthy when the block begins.
 
-    `extra` is added to every server's configuration. It and `max_file_store` take effect at a node's next start. Every
-    acknowledged message is on disk (`sync_interval: always`).
+    A change of `max_file_store` takes effect at a node's next start. Every acknowledged message is on disk
+    (`sync_interval: always`).
     """
 
-    def __init__(
-        self, folder: Path, *, nodes: int = 3, extra: str = "", max_file_store: str = DEFAULT_MAX_STORE
-    ) -> None:
-        self.folder, self.extra, self.max_file_store = folder.resolve(), extra, max_file_store
-        self.user = ""  # "name:password" or a token in `url`, if `extra` requires one
+    def __init__(self, folder: Path, *, nodes: int = 3) -> None:
+        self.folder, self.max_file_store = folder.resolve(), DEFAULT_MAX_STORE
+        self.passwords = {user: token_hex(8) for user in USERS}
         self._count = nodes
         self.nodes: list[NatsNode] = []
 
     @property
     def url(self) -> str:
-        """NATS_URL, with every node."""
-        return self.url_as(self.user)
+        """NATS_URL of the operator, with every node."""
+        return self.url_of(OPERATOR)
 
-    def url_as(self, user: str) -> str:
-        """NATS_URL for this "name:password"."""
-        credentials = f"{user}@" if user else ""
-        return ",".join(f"nats://{credentials}{HOST}:{node.port}" for node in self.nodes)
+    def url_of(self, user: str) -> str:
+        """NATS_URL of a service, with every node."""
+        return ",".join(node.url_of(user) for node in self.nodes)
 
     @property
     def replicas(self) -> int:
@@ -168,7 +140,7 @@ class Cluster:
             f'server_name: {node.name}\nlisten: "{HOST}:{node.port}"\nhttp: "{HOST}:{node.monitoring_port}"\n'
             "max_payload: 4MB\n"
             f"jetstream {{ store_dir: {store}, sync_interval: always, max_file_store: {self.max_file_store} }}\n"
-            f"{cluster if self._count > 1 else ''}{self.extra}\n"
+            f"{cluster if self._count > 1 else ''}{server_configuration(self.passwords)}\n"
         )
 
     async def __aenter__(self) -> Self:
@@ -195,7 +167,7 @@ class Cluster:
                 while not all(await asyncio.gather(*(node.is_healthy() for node in running))):  # noqa: ASYNC110
                     await asyncio.sleep(POLL_INTERVAL)  # servers send no notification
         except TimeoutError:
-            logs = "\n".join(f"{node.name}:\n{node.log[-1000:]}" for node in running)
+            logs = "\n".join(f"{node.name}:\n{node.end_of_log(1000)}" for node in running)
             raise Unhealthy(f"The servers have not caught up after {seconds:g} s.\n{logs}") from None
 
     async def leader(
@@ -238,16 +210,6 @@ class Cluster:
         if error := response.get("error"):
             raise BusUnavailable(f"{stream} has not stepped down: {error.get('description')}")
         await self.leader(stream, other_than=before.name)
-
-
-def _http_get(port: int, path: str) -> tuple[int, bytes]:
-    with closing(HTTPConnection(HOST, port, timeout=2)) as client:
-        try:
-            client.request("GET", path)
-            response = client.getresponse()
-            return response.status, response.read()
-        except (OSError, HTTPException):
-            return 0, b""
 
 
 def _stream_state(jetstream: dict[str, Any], stream: str) -> dict[str, Any]:

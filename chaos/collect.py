@@ -1,17 +1,22 @@
 """Collects the evidence of a run from the log, the databases and files, at its end."""
 
 import json
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
 from sqlalchemy import RowMapping, select, text
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from chaos.evidence import Effect, Row, Rows
+from chaos.deployment import Deployment
+from chaos.evidence import Effect, Evidence, Rows
 from chaos.model_usage import ServedRequest
+from chaos.poison_messages import POISON_HEADER
+from chaos.simulated_user import SimulatedUser
+from chaos.socket_recorder import SocketRecord
 from packs.retail.data import Data
 from packs.retail.generate import generate
 from packs.retail.pack import result_of
@@ -28,6 +33,35 @@ PAGE_SIZE = 1000
 type Documents = dict[str, Any]
 
 
+async def collect_evidence(
+    deployed: Deployment, users: Sequence[SimulatedUser], socket_records: Iterable[SocketRecord] = ()
+) -> Evidence:
+    """Everything, once all sessions have ended. `socket_records`: those of further sockets."""
+    logs = await read_log(deployed.bus.log)
+    effects = await read_effects(deployed.settings.retail_url)
+    worlds, replayed, answers = await read_worlds(deployed.settings.retail_url, effects)
+    return Evidence(
+        log=logs,
+        poison_positions=frozenset(
+            raw.position for raws in logs.values() for raw in raws if POISON_HEADER in raw.headers
+        ),
+        is_clustered=deployed.settings.nats_replicas > 1,
+        socket_records=[*(record for user in users for record in user.client.recorder.records), *socket_records],
+        acknowledged=[command for user in users for command in user.acknowledged],
+        user_outcomes=[user.outcome for user in users],
+        rows=await read_rows(deployed.settings.sql_url),
+        rebuilt_rows=await read_rebuilt_rows(deployed.bus.log, deployed.folder),
+        effects=effects,
+        worlds=worlds,
+        replayed_worlds=replayed,
+        replayed_results=answers,
+        notes=read_notes(deployed.notes_file),
+        served_requests=read_served(deployed.served_file),
+        exits=deployed.exits,
+        outstanding=await deployed.outstanding(),
+    )
+
+
 async def read_log(log: JetStreamLog) -> dict[str, list[StoredMessage]]:
     """Every message by session, from any replica. Wait until the replicas agree before calling this."""
     logs: dict[str, list[StoredMessage]] = {}
@@ -41,12 +75,8 @@ async def read_log(log: JetStreamLog) -> dict[str, list[StoredMessage]]:
 
 async def read_rows(url: str) -> Rows:
     """The rows of the projected tables."""
-    engine = create_async_engine(url)
-    try:
-        async with engine.connect() as connection:
-            return {table.name: _rows(await connection.execute(select(table))) for table in PROJECTED}
-    finally:
-        await engine.dispose()
+    async with _connected(url) as connection:
+        return {table.name: [tuple(row) for row in await connection.execute(select(table))] for table in PROJECTED}
 
 
 async def read_rebuilt_rows(log: JetStreamLog, folder: Path) -> Rows:
@@ -63,14 +93,9 @@ async def read_rebuilt_rows(log: JetStreamLog, folder: Path) -> Rows:
 
 async def read_effects(url: str) -> list[Effect]:
     """The retail store's keyed effects in the order of insertion. They are never changed or deleted."""
-    engine = create_async_engine(url)
-    order = text("rowid" if engine.dialect.name == "sqlite" else "ctid")
-    try:
-        async with engine.connect() as connection:
-            rows = (await connection.execute(select(effects).order_by(order))).mappings().all()
-    finally:
-        await engine.dispose()
-    return [_effect(row) for row in rows]
+    async with _connected(url) as connection:
+        order = text("rowid" if connection.dialect.name == "sqlite" else "ctid")
+        return [_effect(row) for row in (await connection.execute(select(effects).order_by(order))).mappings()]
 
 
 async def read_worlds(
@@ -102,16 +127,13 @@ async def read_worlds(
 
 def read_notes(path: Path) -> dict[str, int]:
     """How often each line occurs in the file."""
-    counts: dict[str, int] = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        counts[line] = counts.get(line, 0) + 1
-    return counts
+    return Counter(_lines(path))
 
 
 def read_served(path: Path) -> list[ServedRequest]:
     """The requests in the model's ledger. The last line of each tells how it ended."""
     records: dict[str, dict[str, Any]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+    for line in _lines(path):
         with suppress(ValueError):  # the model was killed while writing
             record = json.loads(line)
             records[record["id"]] = record
@@ -121,6 +143,16 @@ def read_served(path: Path) -> list[ServedRequest]:
 def served_request(record: Mapping[str, Any]) -> ServedRequest:
     tokens = (record["prompt_tokens"], record["completion_tokens"]) if record["completion_tokens"] is not None else None
     return ServedRequest(record["role"], record["outcome"], tokens)
+
+
+@asynccontextmanager
+async def _connected(url: str) -> AsyncIterator[AsyncConnection]:
+    engine = create_async_engine(url)
+    try:
+        async with engine.connect() as connection:
+            yield connection
+    finally:
+        await engine.dispose()
 
 
 def _differences(data: Data, base: Data) -> Documents:
@@ -138,5 +170,5 @@ def _effect(row: RowMapping) -> Effect:
     return Effect(row["world"], row["key"], row["tool"], arguments, result_of(str(result)))
 
 
-def _rows(result: Any) -> list[Row]:
-    return [tuple(row) for row in result]
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []

@@ -18,11 +18,10 @@ from typing import NamedTuple
 
 import structlog
 
-from chaos import collect
+from chaos.collect import collect_evidence
 from chaos.crash_scenarios import CrashScenario, SteadyScript, scenarios
 from chaos.crashing_service import CrashPoint, Side
 from chaos.deployment import GRACE_SECONDS, Deployment, DeploymentShape, deployment
-from chaos.evidence import Evidence, UserOutcome
 from chaos.invariant_check import Violation
 from chaos.invariants import check_invariants
 from chaos.process import load_factor
@@ -33,32 +32,23 @@ from parley.events import SessionEvent, facts
 from parley.protocol.tools import TOOLS_LIST, ListTools
 from shared.bus import BusUnavailable
 from shared.services import SERVICES
-from shared.settings import Settings
 from shared.testing import InMemoryStore
 
 SIDES: tuple[Side, ...] = ("before", "after")
-ACK_WAIT = 1.0  # seconds until a dead worker's work is redelivered
+SERVICE_OF = {"user": "gateway", "keeper": "plan_store"}  # by actor, where they differ
 SESSION_TIMEOUT = 180.0  # seconds for a session with a crash, on an idle machine
 
 
-class CrashDeployment(Deployment):
-    """A deployment without faults other than crashes at appends."""
-
-    @property
-    def settings(self) -> Settings:
-        return super().settings.model_copy(update={"ack_wait": ACK_WAIT})
-
-    def environment(self, name: str) -> dict[str, str]:
-        """Keep the number of appends constant: a cached path saves one, and a slow model call may add one."""
-        same = {"PATH_CACHE_SIZE": "0", "MODEL_TIMEOUT": f"{SESSION_TIMEOUT:g}", "ACK_WAIT": f"{ACK_WAIT:g}"}
-        return super().environment(name) | same
+# The number of appends is constant: a cached path would save one, and a slow model call could add one.
+SHAPE = DeploymentShape(
+    gateways=1, ack_wait=1.0, environment={"PATH_CACHE_SIZE": "0", "MODEL_TIMEOUT": f"{SESSION_TIMEOUT:g}"}
+)
 
 
 @asynccontextmanager
-async def crash_deployment(folder: Path) -> AsyncIterator[CrashDeployment]:
-    """A running CrashDeployment inside the block."""
-    async with deployment(folder, DeploymentShape(gateways=1), CrashDeployment) as running:
-        assert isinstance(running, CrashDeployment)
+async def crash_deployment(folder: Path) -> AsyncIterator[Deployment]:
+    """A running deployment inside the block, without faults other than crashes at appends."""
+    async with deployment(folder, SHAPE) as running:
         await running.arm_model_fault(token_delay=0)  # replies take no time
         yield running
 
@@ -84,7 +74,7 @@ class CrashRun(NamedTuple):
     def appends(self) -> Counter[str]:
         """The number of events that each service appended."""
         actors = Counter(event.actor.partition(":")[0] for event in self.events)
-        return Counter({_service_of(actor): count for actor, count in actors.items()})
+        return Counter({SERVICE_OF.get(actor, actor): count for actor, count in actors.items()})
 
     def __str__(self) -> str:
         point = self.crash_point
@@ -97,14 +87,10 @@ def _outcome_count(event: SessionEvent) -> int:
     return len(event.outcomes) if isinstance(event, facts.ActionsFinished) else 1
 
 
-def _service_of(actor: str) -> str:
-    return {"user": "gateway", "keeper": "plan_store"}.get(actor, actor)
-
-
 class CrashTester:
     """Plays sessions one after the other, so that a crash point affects one session only."""
 
-    def __init__(self, deployment: CrashDeployment) -> None:
+    def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
         self.runs: list[CrashRun] = []
 
@@ -164,31 +150,9 @@ class CrashTester:
             yield await self.play(scenario, service, crash_point, expected)
 
     async def violations(self) -> list[Violation]:
-        """Violated invariants over all sessions, once plan_store has projected every event."""
-        deployed, log = self._deployment, self._deployment.bus.log
-        async with asyncio.timeout(SESSION_TIMEOUT * load_factor()):
-            while await deployed.bus.outstanding("plan_store"):  # noqa: ASYNC110  the broker sends no notification
-                await asyncio.sleep(0.1)
-        effects = await collect.read_effects(deployed.settings.retail_url)
-        worlds, replayed, answers = await collect.read_worlds(deployed.settings.retail_url, effects)
-        users = [run.user for run in self.runs]
-        evidence = Evidence(
-            log=await collect.read_log(log),
-            socket_records=[record for person in users for record in person.client.recorder.records],
-            user_outcomes=[
-                UserOutcome(person.script.session_id, person.script.kind, person.ending, person.failure_reason)
-                for person in users
-            ],
-            rows=await collect.read_rows(deployed.settings.sql_url),
-            rebuilt_rows=await collect.read_rebuilt_rows(log, deployed.folder),
-            effects=effects,
-            worlds=worlds,
-            replayed_worlds=replayed,
-            replayed_results=answers,
-            notes=collect.read_notes(deployed.notes_file),
-            served_requests=collect.read_served(deployed.served_file),
-            exits=deployed.exits,
-        )
+        """Violated invariants over all sessions, once all messages are handled."""
+        await self._deployment.wait_until_drained()
+        evidence = await collect_evidence(self._deployment, [run.user for run in self.runs])
         results = check_invariants(evidence, grace=GRACE_SECONDS)
         return [violation for result in results for violation in result.violations]
 

@@ -11,79 +11,80 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from secrets import token_hex
 from typing import NamedTuple
 
 import httpx2
 
-from chaos.cluster import Cluster
+from chaos.cluster import HOST, Cluster
 from chaos.postgres import PostgresProcess
-from chaos.process import ProcessExit, ServiceProcess, load_factor
+from chaos.process import ROOT, ProcessExit, ServiceProcess, load_factor
 from cli.ports import free_port
+from cli.programs import REHEARSAL_MODEL, program_specs
+from cli.readiness import http_get
+from cli.supervisor import ProcessSpec
 from shared.bus import Bus, BusUnavailable
 from shared.bus.provision import ProvisionError, provision
-from shared.bus.users import USERS, server_configuration
-from shared.environment import child_environment
-from shared.services import OPERATOR, SERVICES
+from shared.retry import retry_while_unavailable
+from shared.services import CONSUMERS, SERVICES
 from shared.settings import Settings
 
 GRACE_SECONDS = 5.0  # for a service to finish its work
 ACK_WAIT = 2.0
+HEALTHY_TIMEOUT = 120.0  # seconds for the servers to catch up
 START_TIMEOUT = 90.0  # seconds, on a busy machine
-HOST = "127.0.0.1"
-ROOT = Path(__file__).parents[1]
+DRAIN_TIMEOUT = 90.0
 
 # Timeouts are short, so that many of them fit into a minute. Other settings are as in production.
-SERVICE_TIMES = {
-    "ACK_WAIT": f"{ACK_WAIT:g}",
+ENVIRONMENT = {
     "STUCK_WORK_TIMEOUT": "20",
-    "GRACEFUL_TIMEOUT": f"{GRACE_SECONDS:g}",
     "MODEL_TIMEOUT": "8",
     "MODEL_OUTAGE_TIMEOUT": "60",
     "WATCHDOG_TIMEOUT": "3",  # shorter than a pause fault: a frozen service must not be reported
+    "MAX_SOCKETS_PER_USER": "0",  # all simulated users are the same user
+    "MAX_RUNNING_SESSIONS_PER_USER": "0",
+    **dict.fromkeys(("OPENAI_API_KEY", "INTERNLM_API_URL", "INTERNLM_API_KEY", "RETAIL_DATABASE_URL"), ""),
+    **dict.fromkeys(("PARLEY_SQL_DATABASE_URL", "PARLEY_FLOWS_DIR", "PARLEY_PACKS_DIR"), ""),
 }
 
 
 class DeploymentShape(NamedTuple):
-    """The size of the deployment."""
+    """The size of the deployment. `environment`: further variables of its processes."""
 
     nodes: int = 1
     replicas: int = 1
     gateways: int = 2
     postgres: bool = False
+    ack_wait: float = ACK_WAIT
+    environment: Mapping[str, str] = {}
 
 
 class Deployment:
     """Started by `async with deployment(folder, shape)`. Faults hit its `processes`, `cluster` and `postgres`."""
 
     def __init__(
-        self,
-        folder: Path,
-        shape: DeploymentShape,
-        cluster: Cluster,
-        postgres: PostgresProcess | None,
-        passwords: Mapping[str, str],
+        self, folder: Path, shape: DeploymentShape, cluster: Cluster, postgres: PostgresProcess | None
     ) -> None:
         self.folder, self.shape, self.cluster, self.postgres = folder, shape, cluster, postgres
-        self.database = postgres.url if postgres else ""
-        self._passwords = passwords
         self.rehearsal_port = free_port(HOST)
         self.gateway_ports = [free_port(HOST) for _ in range(shape.gateways)]
         self.processes: list[ServiceProcess] = []
+        self.settings = Settings(
+            nats_url=cluster.url,
+            nats_replicas=cluster.replicas,
+            parley_home=folder,
+            parley_auth="none",
+            database_url=postgres.url if postgres else "",
+            ack_wait=shape.ack_wait,
+            graceful_timeout=GRACE_SECONDS,
+            agent_host=HOST,
+            agent_port=self.gateway_ports[0],
+            rehearsal_port=self.rehearsal_port,
+            openai_base_url=f"{self.rehearsal_url}/v1",
+            openai_model=REHEARSAL_MODEL,
+        )  # of an operator
         self.bus = Bus(self.settings, "chaos")
 
     # --- addresses
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of an operator."""
-        return Settings(
-            nats_url=self.cluster.url,
-            nats_replicas=self.cluster.replicas,
-            parley_home=self.folder,
-            database_url=self.database,
-            ack_wait=ACK_WAIT,
-        )
 
     @property
     def rehearsal_url(self) -> str:
@@ -110,14 +111,28 @@ class Deployment:
         (self.folder / "mcp.json").write_text(self._mcp_config())
         logs = self.folder / "logs"
         logs.mkdir(exist_ok=True)
-        self.processes = [self._process("rehearsal", "rehearsal-1", logs)]
-        for service in SERVICES:
-            count = self.shape.gateways if service == "gateway" else self.shape.replicas
-            self.processes += [self._process(service, f"{service}-{n + 1}", logs) for n in range(count)]
+        counts = dict.fromkeys(SERVICES, self.shape.replicas) | {"gateway": self.shape.gateways}
+        self.processes = [
+            self._process(program, number, logs)
+            for program in program_specs(self.settings, rehearsal=True, nats_url_of=self.cluster.url_of)
+            for number in range(counts.get(program.name, 1))
+        ]
         for process in self.processes:
             await process.start()
         if missing := await self.wait_for_missing(START_TIMEOUT):
             raise RuntimeError(f"not up after {START_TIMEOUT:g} s: {', '.join(missing)}; see {logs}")
+
+    async def restore(self) -> None:
+        """Resume and start everything, disarm model faults and repair streams and consumers."""
+        for process in self.processes:
+            await process.resume()
+        for node in self.cluster.nodes:
+            await node.start()
+        await self.cluster.wait_until_healthy(seconds=HEALTHY_TIMEOUT)
+        if self.postgres:
+            await self.postgres.start()
+        await self.arm_model_fault()
+        await self.repair()
 
     async def stop(self) -> None:
         """Stop the services as an operator would, and kill those that do not exit in time."""
@@ -130,23 +145,27 @@ class Deployment:
         """Wait until everything answers. Returns the URLs that still do not after this time."""
         deadline = time.monotonic() + seconds
         urls = [f"{url}/readyz" for url in self.gateway_urls] + [f"{self.rehearsal_url}/healthz"]
-        async with httpx2.AsyncClient(timeout=3, trust_env=False) as http:
-            while True:
-                missing = [url for url in urls if not await _is_up(http, url)]
-                if not missing or time.monotonic() > deadline:
-                    return missing
-                await asyncio.sleep(0.2)
-
-    async def repair(self, seconds: float = 60) -> list[str]:
-        """Run `parley provision` until it succeeds. Returns what it changed."""
-        deadline = time.monotonic() + seconds
         while True:
-            try:
-                return await provision(self.settings)
-            except (BusUnavailable, ProvisionError, TimeoutError, OSError):
-                if time.monotonic() > deadline:
-                    raise
-            await asyncio.sleep(0.5)
+            missing = [url for url in urls if (await asyncio.to_thread(http_get, url)).status != 200]
+            if not missing or time.monotonic() > deadline:
+                return missing
+            await asyncio.sleep(0.2)
+
+    async def outstanding(self) -> dict[str, int]:
+        """The number of messages that each consumer still has to handle."""
+        return {name: await self.bus.outstanding(name, stream) for stream, name, _ in CONSUMERS if stream != "TIMERS"}
+
+    async def wait_until_drained(self) -> None:
+        """Wait until no consumer has an outstanding message, but not for ever."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_TIMEOUT * load_factor()):
+                while any((await self.outstanding()).values()):  # noqa: ASYNC110  the broker sends no notification
+                    await asyncio.sleep(0.2)
+
+    @retry_while_unavailable(BusUnavailable, ProvisionError, TimeoutError, OSError, longest=0.5, timeout=60)
+    async def repair(self) -> list[str]:
+        """Run `parley provision` until it succeeds. Returns what it changed."""
+        return await provision(self.settings)
 
     async def arm_model_fault(self, **fault: object) -> None:
         """Arm a fault of the model, or disarm all if none is named. Does nothing while the model is down."""
@@ -159,39 +178,22 @@ class Deployment:
         """The file with the service's crash point. The crashing process removes it."""
         return self.folder / f"cut-{service}"
 
-    def _process(self, service: str, name: str, logs: Path) -> ServiceProcess:
-        """The rehearsal model has faults of its own, and no crash points."""
-        cut = (sys.executable, "-m", "chaos.crashing_service", service, str(self.crash_file(service)))
-        model = (sys.executable, "-m", "rehearsal.app")
-        return ServiceProcess(name, model if service == "rehearsal" else cut, self.environment(name), logs)
-
-    def environment(self, name: str) -> dict[str, str]:
-        """The whole environment of one process."""
-        service, _, number = name.rpartition("-")
-        port = self.gateway_ports[int(number) - 1] if service == "gateway" else self.gateway_ports[0]
-        unset = dict.fromkeys(("OPENAI_API_KEY", "INTERNLM_API_URL", "INTERNLM_API_KEY", "RETAIL_DATABASE_URL"), "")
-        return child_environment(
-            **unset,
-            **SERVICE_TIMES,
-            NATS_URL=self.cluster.url_as(f"{service}:{self._passwords[service]}") if service in USERS else "",
-            NATS_REPLICAS=str(self.cluster.replicas),
-            DATABASE_URL=self.database,
-            PARLEY_HOME=str(self.folder),
-            PARLEY_AUTH="none",
-            MAX_SOCKETS_PER_USER="0",  # all simulated users are the same user
-            MAX_RUNNING_SESSIONS_PER_USER="0",
-            PARLEY_MCP_CONFIG=str(self.folder / "mcp.json"),
-            PARLEY_SQL_DATABASE_URL="",
-            PARLEY_FLOWS_DIR="",
-            PARLEY_PACKS_DIR="",
-            AGENT_HOST=HOST,
-            AGENT_PORT=str(port),
-            REHEARSAL_PORT=str(self.rehearsal_port),
-            OPENAI_BASE_URL=f"{self.rehearsal_url}/v1",
-            OPENAI_MODEL="rehearsal",
-            HEALTH_PORT="0",
-            REHEARSAL_LEDGER=str(self.served_file),
-        )
+    def _process(self, program: ProcessSpec, number: int, logs: Path) -> ServiceProcess:
+        """A replica of the program. The model has faults of its own, and no crash points."""
+        name, command = program.name, program.argv
+        if name != REHEARSAL_MODEL:
+            command = (sys.executable, "-m", "chaos.crashing_service", name, str(self.crash_file(name)))
+        environment = {
+            **program.env,
+            **ENVIRONMENT,
+            "ACK_WAIT": f"{self.shape.ack_wait:g}",
+            "NATS_REPLICAS": str(self.cluster.replicas),
+            "PARLEY_MCP_CONFIG": str(self.folder / "mcp.json"),
+            "REHEARSAL_LEDGER": str(self.served_file),
+            **({"AGENT_PORT": str(self.gateway_ports[number])} if name == "gateway" else {}),
+            **self.shape.environment,
+        }
+        return ServiceProcess(f"{name}-{number + 1}", command, environment, logs)
 
     @property
     def served_file(self) -> Path:
@@ -214,24 +216,12 @@ class Deployment:
 
 
 @asynccontextmanager
-async def deployment(
-    folder: Path, shape: DeploymentShape, kind: type[Deployment] = Deployment
-) -> AsyncIterator[Deployment]:
+async def deployment(folder: Path, shape: DeploymentShape) -> AsyncIterator[Deployment]:
     """Run a deployment in this folder until the block ends. Its files remain."""
     async with AsyncExitStack() as stack:
         postgres = await stack.enter_async_context(PostgresProcess()) if shape.postgres else None
-        passwords = {user: token_hex(8) for user in USERS}
-        cluster = Cluster(folder / "nats", nodes=shape.nodes, extra=server_configuration(passwords))
-        cluster.user = f"{OPERATOR}:{passwords[OPERATOR]}"
-        await stack.enter_async_context(cluster)
-        running = kind(folder, shape, cluster, postgres, passwords)
+        cluster = await stack.enter_async_context(Cluster(folder / "nats", nodes=shape.nodes))
+        running = Deployment(folder, shape, cluster, postgres)
         stack.push_async_callback(running.stop)
         await running.start()
         yield running
-
-
-async def _is_up(http: httpx2.AsyncClient, url: str) -> bool:
-    try:
-        return (await http.get(url)).status_code == 200
-    except httpx2.HTTPError:
-        return False

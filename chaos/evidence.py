@@ -1,7 +1,7 @@
 """The evidence of a run as plain values: everything that the invariants examine."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import JsonValue
@@ -65,8 +65,3 @@ class Evidence:
     served_requests: Sequence[ServedRequest] = ()  # as the model recorded them
     exits: Sequence[ProcessExit] = ()
     outstanding: Mapping[str, int] = field(default_factory=dict)  # messages by consumer at the end
-    longest_stall: float = 0.0  # seconds for which the suite itself was blocked
-
-    def with_exits(self, exits: Sequence[ProcessExit], longest_stall: float) -> "Evidence":
-        """A copy with the exits of the processes, which are known last."""
-        return replace(self, exits=tuple(exits), longest_stall=longest_stall)

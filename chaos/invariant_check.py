@@ -1,6 +1,7 @@
-"""The check of one invariant: counts, violations and its result."""
+"""The check of one invariant: counts and violations."""
 
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
@@ -12,28 +13,17 @@ class Violation(NamedTuple):
     description: str
 
 
-class InvariantResult(NamedTuple):
+@dataclass
+class InvariantCheck:
+    """Counts the checks of one invariant, and collects the violations. `notes`: counts that are no violations."""
+
     name: str
     title: str
-    checked: int
-    violations: tuple[Violation, ...]
-    notes: tuple[str, ...] = ()  # counts that are no violations
-
-
-class InvariantCheck:
-    """Counts the checks of one invariant, and collects the violations."""
-
-    def __init__(self, name: str, title: str) -> None:
-        self.name, self.title = name, title
-        self.checked = 0
-        self.violations: list[Violation] = []
-        self.notes: Counter[str] = Counter()
+    checked: int = 0
+    violations: list[Violation] = field(default_factory=list)
+    notes: Counter[str] = field(default_factory=Counter)
 
     def expect(self, holds: bool, where: str, description: str) -> None:
         self.checked += 1
         if not holds:
             self.violations.append(Violation(self.name, where, description))
-
-    def result(self) -> InvariantResult:
-        notes = tuple(f"{count} {text}" for text, count in sorted(self.notes.items()))
-        return InvariantResult(self.name, self.title, self.checked, tuple(self.violations), notes)

@@ -5,14 +5,15 @@ Each invariant counts its checks: a run without any check of it proves nothing.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from chaos.conversation_invariants import every_message_answered, nothing_begun_early
 from chaos.evidence import Evidence
-from chaos.invariant_check import InvariantCheck, InvariantResult, Violation
+from chaos.invariant_check import InvariantCheck, Violation
 from chaos.model_usage import usage_balances
-from chaos.replay import KEYED_TOOLS, LOST_WORK, ActionOutcome, ReplayedEvidence, replay
+from chaos.replay import LOST_WORK, ActionOutcome, ReplayedEvidence, replay
+from packs.retail.tools import WRITES as KEYED_TOOLS
 from parley.events import SessionEvent, facts
 from parley.events.values import Outcome
 from shared.log import EXPECTED_SEQUENCE, MESSAGE_ID
@@ -22,19 +23,15 @@ MAX_LOAD_FACTOR = 1.5  # at most this many times longer on a busy machine
 TERMINAL = ("resting", "failed")
 
 
-def check_invariants(evidence: Evidence, *, grace: float) -> list[InvariantResult]:
+def check_invariants(evidence: Evidence, *, grace: float) -> list[InvariantCheck]:
     """Check all invariants, in order."""
     sessions = {session_id: replay(session_id, raws) for session_id, raws in evidence.log.items()}
     run = ReplayedEvidence(evidence, sessions, grace)
-    return [_check_invariant(name, title, look, run) for name, title, look in INVARIANTS]
-
-
-def _check_invariant(
-    name: str, title: str, look: Callable[[InvariantCheck, ReplayedEvidence], None], run: ReplayedEvidence
-) -> InvariantResult:
-    check = InvariantCheck(name, title)
-    look(check, run)
-    return check.result()
+    checks: list[InvariantCheck] = []
+    for name, title, look in INVARIANTS:
+        checks.append(InvariantCheck(name, title))
+        look(checks[-1], run)
+    return checks
 
 
 def no_acknowledged_event_lost(check: InvariantCheck, run: ReplayedEvidence) -> None:

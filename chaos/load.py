@@ -6,9 +6,7 @@ from collections import Counter
 import structlog
 
 from chaos.deployment import Deployment
-from chaos.evidence import AcknowledgedCommand, UserOutcome
 from chaos.simulated_user import SimulatedUser
-from chaos.socket_recorder import SocketRecord
 from chaos.user_scripts import UserScripts
 from packs.retail.generate import generate
 from parley.events import SessionEvent
@@ -44,14 +42,13 @@ class Load:
         """Let no more users arrive."""
         self._open = False
 
-    async def wait_until_ended(self, seconds: float) -> bool:
-        """Wait until all users have finished, and cancel the others after the timeout. Returns whether all finished."""
+    async def wait_until_ended(self, seconds: float) -> None:
+        """Wait until all users have finished, and cancel the others after the timeout."""
         if self._workers:
             _, late = await asyncio.wait(self._workers, timeout=seconds)
             for worker in late:
                 worker.cancel()
             await asyncio.gather(*self._workers, return_exceptions=True)
-        return not [user for user in self.all_users if not user.ending]
 
     async def _run_users(self) -> None:
         while self._open and len(self.users) < self._max_sessions:
@@ -64,42 +61,12 @@ class Load:
                 log.exception("person_gave_up", session_id=user.script.session_id)
                 user.record_error(repr(error))
 
-    # --- results
-
     @property
     def all_users(self) -> list[SimulatedUser]:
         """All users, also those in forks."""
-        return [member for user in self.users for member in _with_forks(user)]
-
-    @property
-    def socket_records(self) -> list[SocketRecord]:
-        return [record for user in self.all_users for record in user.client.recorder.records]
-
-    @property
-    def acknowledged(self) -> list[AcknowledgedCommand]:
-        return [
-            AcknowledgedCommand(user.script.session_id, command_id, version)
-            for user in self.all_users
-            for command_id, version in user.acknowledged
-        ]
-
-    @property
-    def outcomes(self) -> list[UserOutcome]:
-        return [
-            UserOutcome(
-                user.script.session_id,
-                user.script.message.get("workflow", user.script.kind),
-                user.ending,
-                user.failure_reason,
-            )
-            for user in self.all_users
-        ]
+        return [member for user in self.users for member in (user, user.fork) if member]
 
     @property
     def errors(self) -> Counter[str]:
         """Refusals by the gateways, by code."""
         return sum((user.client.recorder.errors + user.refusals for user in self.all_users), Counter())
-
-
-def _with_forks(user: SimulatedUser) -> list[SimulatedUser]:
-    return [user, *(_with_forks(user.fork) if user.fork else ())]

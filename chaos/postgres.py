@@ -23,7 +23,6 @@ class PostgresProcess:
         self._thread = ThreadPoolExecutor(1)
         self._opened = postgres()
         self._paused: list[int] = []
-        self._is_running = False
         self.url = ""
 
     async def _in_thread[T](self, work: Callable[[], T]) -> T:
@@ -31,7 +30,7 @@ class PostgresProcess:
 
     async def __aenter__(self) -> Self:
         self._server = await self._in_thread(self._opened.__enter__)
-        self.url, self._is_running = self._server.url, True
+        self.url = self._server.url
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -49,18 +48,16 @@ class PostgresProcess:
 
     async def _end(self, how: signal.Signals) -> None:
         await self._in_thread(lambda: self._server.stop(how))
-        self._is_running = False
 
     async def start(self) -> None:
         """Start it if it does not run, and resume it if it is paused."""
         self.resume()
-        if not self._is_running:
+        if not self._server.pid:
             await self._in_thread(self._server.start)
-            self._is_running = True
 
     async def pause(self) -> None:
         """Freeze it until `start` or `resume`. The kernel still accepts connections, which get no answer."""
-        if not self._is_running:
+        if not self._server.pid:
             raise RuntimeError("PostgreSQL is not running")
         self._paused = [self._server.pid]
         self._send(signal.SIGSTOP, self._paused)  # it spawns no more children now

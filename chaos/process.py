@@ -1,4 +1,4 @@
-"""One supervised process of the deployment: it can be killed, terminated and paused, and is restarted when it ends."""
+"""The processes of the deployment. They can be killed, stopped and paused; those of services restart when they end."""
 
 import asyncio
 import os
@@ -36,38 +36,80 @@ class ProcessExit(NamedTuple):
     at: float = 0.0  # Unix time at which the suite noticed it
 
 
-class ServiceProcess:
-    """A process that is restarted until `stop`. Its output goes to its log."""
+class PausableProcess:
+    """A process that can be paused, and ends with this one. Its output is appended to `output`."""
+
+    def __init__(self, output: Path) -> None:
+        self.output = output
+        self.is_paused = False
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has a process, also a paused one."""
+        return self._process is not None and self._process.returncode is None
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid if self._process else 0
+
+    async def pause(self) -> None:
+        """Freeze it until `resume`. Its connections stay open."""
+        self.is_paused = True
+        self._signal(signal.SIGSTOP)
+
+    async def resume(self) -> None:
+        self.is_paused = False
+        self._signal(signal.SIGCONT)
+
+    async def _spawn(
+        self, *command: str, folder: Path = ROOT, environment: Mapping[str, str] | None = None
+    ) -> asyncio.subprocess.Process:
+        with self.output.open("ab") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                *bound_to_parent(*command),
+                cwd=folder,
+                env=environment,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                process_group=0,  # so that Ctrl-C reaches only the suite, which stops everything in order
+            )
+        self.is_paused = False
+        return self._process
+
+    def _signal(self, which: signal.Signals) -> None:
+        if self._process and self.is_running:
+            with suppress(ProcessLookupError):
+                os.kill(self._process.pid, which)  # asyncio's send_signal could reap the process and lose its exit code
+
+
+class ServiceProcess(PausableProcess):
+    """A process that is restarted until `stop`."""
 
     def __init__(
         self, name: str, command: tuple[str, ...], environment: Mapping[str, str], logs: Path, *, folder: Path = ROOT
     ) -> None:
         """`folder`: the checkout to run it from."""
+        super().__init__(logs / f"{name}.log")
         self.name, self.service = name, name.rpartition("-")[0] or name
         self.exits: list[ProcessExit] = []
-        self._command, self._environment, self._log = command, environment, logs / f"{name}.log"
-        self._folder = folder
-        self._process: asyncio.subprocess.Process | None = None
+        self._command, self._environment, self._folder = command, environment, folder
         self._supervisor: asyncio.Task[None] | None = None
         self._signal_sent, self._signalled_at = "", 0.0
         self._starved = self._polled_at = 0.0
         self._starvation_watch: asyncio.Task[None] | None = None
-        self._is_paused = False
         self._is_stopping = False
-
-    @property
-    def is_running(self) -> bool:
-        return self._process is not None and self._process.returncode is None
 
     @property
     def is_disturbed(self) -> bool:
         """Whether it is paused, ending or not running, so that no other fault should hit it."""
-        return self._is_paused or bool(self._signal_sent) or not self.is_running
+        return self.is_paused or bool(self._signal_sent) or not self.is_running
 
     async def start(self) -> None:
         """Start it, and restart it whenever it ends."""
-        await self._spawn()
-        self._supervisor = asyncio.create_task(self._supervise(), name=self.name)
+        process = await self._start()
+        self._supervisor = asyncio.create_task(self._supervise(process), name=self.name)
 
     def kill(self) -> None:
         """End it as a crash would. It is restarted."""
@@ -77,14 +119,8 @@ class ServiceProcess:
         """End it as an operator would. It is restarted."""
         self._end(signal.SIGTERM)
 
-    def pause(self) -> None:
-        """Freeze it until `resume`."""
-        self._is_paused = True
-        self._signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        self._is_paused = False
-        self._signal(signal.SIGCONT)
+    async def resume(self) -> None:
+        await super().resume()
         if self._signal_sent:
             self._signalled_at = time.monotonic()  # a frozen process could not handle the signal before
 
@@ -92,7 +128,7 @@ class ServiceProcess:
         """End it for good. Kill it if it has not ended after `kill_after` seconds."""
         self._is_stopping = True
         if self.is_running:
-            self.resume()
+            await self.resume()
             self._end(signal.SIGTERM)
         if self._supervisor:
             _, late = await asyncio.wait({self._supervisor}, timeout=kill_after)
@@ -101,24 +137,14 @@ class ServiceProcess:
                 await asyncio.wait(late, timeout=5)
                 self._supervisor.cancel()
 
-    async def _spawn(self) -> None:
-        with self._log.open("ab") as output:
-            self._process = await asyncio.create_subprocess_exec(
-                *bound_to_parent(*self._command),
-                cwd=self._folder,
-                env=dict(self._environment),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                process_group=0,  # so that Ctrl-C reaches only the suite, which stops everything in order
-            )
-        self._signal_sent, self._signalled_at, self._is_paused, self._starved = "", 0.0, False, 0.0
+    async def _start(self) -> asyncio.subprocess.Process:
+        process = await self._spawn(*self._command, folder=self._folder, environment=self._environment)
+        self._signal_sent, self._signalled_at, self._starved = "", 0.0, 0.0
+        return process
 
-    async def _supervise(self) -> None:
-        while self._process:
-            pid = self._process.pid
-            code = await self._process.wait()
-            now = time.monotonic()
+    async def _supervise(self, process: asyncio.subprocess.Process) -> None:
+        while True:
+            code, now = await process.wait(), time.monotonic()
             took, late = (
                 (now - self._signalled_at, max(0.0, now - self._polled_at - POLL_INTERVAL))
                 if self._signalled_at
@@ -131,13 +157,12 @@ class ServiceProcess:
                 ProcessExit(self.name, code, cause, took, self._starved, load_factor(), late, time.time())
             )
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(pid, signal.SIGKILL)  # its children
+                os.killpg(process.pid, signal.SIGKILL)  # its children
+            if not self._is_stopping:
+                await asyncio.sleep(RESTART_DELAY)
             if self._is_stopping:
                 return
-            await asyncio.sleep(RESTART_DELAY)
-            if self._is_stopping:
-                return
-            await self._spawn()
+            process = await self._start()
 
     def _end(self, how: signal.Signals) -> None:
         if self.is_running:
@@ -148,17 +173,12 @@ class ServiceProcess:
 
     async def _watch_starvation(self) -> None:
         """Measure how long it waits for a processor while it exits, because its time limit must not count that."""
-        pid = self._process.pid if self._process else 0
+        pid = self.pid
         before = _run_queue_seconds(pid)
         while True:
             now, self._polled_at = _run_queue_seconds(pid), time.monotonic()
             self._starved = max((waited - before.get(thread, 0.0) for thread, waited in now.items()), default=0.0)
             await asyncio.sleep(POLL_INTERVAL)
-
-    def _signal(self, which: signal.Signals) -> None:
-        if self._process and self.is_running:
-            with suppress(ProcessLookupError):
-                os.kill(self._process.pid, which)  # asyncio's send_signal could reap the process and lose its exit code
 
 
 def load_factor() -> float:

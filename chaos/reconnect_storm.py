@@ -2,13 +2,10 @@
 
 import asyncio
 import random
-from contextlib import suppress
 
 from chaos.load import Load
-from chaos.socket_recorder import SocketRecord, SocketRecorder
-from parley.client import Connection, ParleyError
-from parley.client.endpoint import Endpoint
-from parley.protocol.server import Error
+from chaos.reconnecting_client import ReconnectingClient
+from chaos.socket_recorder import SocketRecord
 
 SOCKETS, USERS = 100, 50
 MAX_SECONDS = 6.0  # for each socket
@@ -27,18 +24,14 @@ async def reconnect_storm(load: Load, urls: list[str], rng: random.Random) -> li
     resumptions = []
     for _ in range(SOCKETS):
         client = rng.choice(clients)
-        after = rng.randint(0, client.version)
-        resumptions.append(_resume(Endpoint(rng.choice(urls)), client.recorder.session_id, after, client.version))
+        after, session_id = rng.randint(0, client.version), client.recorder.session_id
+        again = ReconnectingClient([rng.choice(urls)], session_id, rng, is_begun=True, after=after)
+        resumptions.append(_resume(again, client.version))
     return [record for records in await asyncio.gather(*resumptions) for record in records]
 
 
-async def _resume(gateway: Endpoint, session_id: str, after: int, until: int) -> list[SocketRecord]:
-    """Resume, and read until version `until`, an error, or the time limit."""
-    recorder = SocketRecorder(session_id)
-    connection = Connection(gateway, session_id=session_id, after=after, timeout=MAX_SECONDS, tap=recorder)
-    with suppress(TimeoutError, ParleyError):
-        async with asyncio.timeout(MAX_SECONDS), connection:
-            async for message in connection:
-                if isinstance(message, Error) or connection.after >= until:
-                    break
-    return recorder.records
+async def _resume(client: ReconnectingClient, until: int) -> list[SocketRecord]:
+    """What the client receives until this version, or until the time limit."""
+    async with client:
+        await client.wait_until(lambda: client.version >= until, MAX_SECONDS)
+    return client.recorder.records

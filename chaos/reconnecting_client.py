@@ -3,6 +3,8 @@
 import asyncio
 import random
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Self
 
 from chaos.socket_recorder import Json, SocketRecorder
 from parley.client import Connection
@@ -18,14 +20,20 @@ RETRYABLE_CODE = "failed"  # a gateway's internal error: the same message may be
 
 
 class ReconnectingClient:
-    """`urls`: the gateways. If `is_begun` is false, the first message creates the session."""
+    """`urls`: the gateways. If `is_begun` is false, the first message creates the session.
 
-    def __init__(self, urls: list[str], session_id: str, choice: random.Random, *, is_begun: bool = False) -> None:
+    It follows the session from version `after`.
+    """
+
+    def __init__(
+        self, urls: list[str], session_id: str, choice: random.Random, *, is_begun: bool = False, after: int = 0
+    ) -> None:
         self.recorder = SocketRecorder(session_id)
-        self.event_received = asyncio.Event()
         self.on_event: Callable[[SessionEvent], None] = lambda _: None
         endpoints = [Endpoint(url) for url in choice.sample(urls, len(urls))]
-        self._connection = Connection(*endpoints, session_id=session_id, exists=is_begun, tap=self.recorder)
+        self._connection = Connection(
+            *endpoints, session_id=session_id, after=after, exists=is_begun, tap=self.recorder
+        )
         self._refused: dict[str, Error] = {}
         self._message_received = asyncio.Event()
         self._reader: asyncio.Task[None] | None = None
@@ -35,10 +43,11 @@ class ReconnectingClient:
         """The version of the newest event received."""
         return self._connection.after
 
-    async def open(self) -> None:
+    async def __aenter__(self) -> Self:
         self._reader = asyncio.create_task(self._read())
+        return self
 
-    async def close(self) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._reader:
             self._reader.cancel()
             await asyncio.gather(self._reader, return_exceptions=True)
@@ -49,9 +58,11 @@ class ReconnectingClient:
 
     async def send(self, message: Json) -> None:
         """Send the message until an event or a refusal answers it. Raises Refused."""
+        pending = self._connection.pending
         while True:
             await self._connection.send(CLIENT_MESSAGES.validate_python(message))
-            await self._wait_for_answer(message["id"])
+            while not await self.wait_until(lambda: message["id"] not in pending, ANSWER_TIMEOUT):
+                self.drop()  # the next gateway gets the message again
             refused = self._refused.pop(message["id"], None)
             if refused is None:
                 return
@@ -59,23 +70,20 @@ class ReconnectingClient:
                 raise request_refused(refused)
             await asyncio.sleep(RETRY_INTERVAL)
 
-    async def _wait_for_answer(self, message_id: str) -> None:
-        """Wait for an answer. After a timeout, reconnect to another gateway, which sends the message again."""
-        while message_id in self._connection.pending:
-            try:
-                async with asyncio.timeout(ANSWER_TIMEOUT):
-                    while message_id in self._connection.pending:
-                        self._message_received.clear()
-                        await self._message_received.wait()
-            except TimeoutError:
-                self.drop()
+    async def wait_until(self, holds: Callable[[], bool], seconds: float) -> bool:
+        """Wait until this holds after a message, at most so long. Returns whether it does."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not holds():
+                    self._message_received.clear()
+                    await self._message_received.wait()
+        return holds()
 
     async def _read(self) -> None:
         async with self._connection:
             async for message in self._connection:
                 if isinstance(message, EventMessage):
                     self.on_event(message.event)
-                    self.event_received.set()
                 elif isinstance(message, Error) and message.reply_to:
                     self._refused[message.reply_to] = message
                 self._message_received.set()

@@ -19,17 +19,6 @@ from shared.log import SessionAtPosition, StoredMessage, accept
 
 NOTE_TOOL = "trial.note"
 LOST_WORK = "lost the work"  # part of the reason that plan_store gives
-KEYED_TOOLS = frozenset(
-    {
-        "cancel_pending_order",
-        "exchange_delivered_order_items",
-        "modify_pending_order_address",
-        "modify_pending_order_items",
-        "modify_pending_order_payment",
-        "modify_user_address",
-        "return_delivered_order_items",
-    }
-)  # writes with an idempotency key
 ActionOutcome = Outcome | facts.ActionUncertain | facts.ActionSkipped
 
 

@@ -5,21 +5,24 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from chaos.evidence import Evidence
-from chaos.invariant_check import InvariantResult, Violation
+from chaos.invariant_check import InvariantCheck, Violation
 
 MAX_VIOLATIONS_SHOWN = 20  # of one invariant
 
 
 class ChaosReport(NamedTuple):
-    """`recovery_seconds`: from the restoration of the deployment to the end of the last session."""
+    """`recovery_seconds`: from the restoration of the deployment to the end of the last session.
 
-    seed: int
+    `longest_stall`: seconds for which the suite itself was blocked.
+    """
+
     injected: Counter[str]
     skipped: Counter[str]
     evidence: Evidence
-    verdicts: list[InvariantResult]
+    verdicts: list[InvariantCheck]
     errors: Counter[str]
     recovery_seconds: float
+    longest_stall: float
 
     @property
     def violations(self) -> list[Violation]:
@@ -49,12 +52,13 @@ class ChaosReport(NamedTuple):
             yield from _count_lines("refusals", self.errors)
         events, sockets = sum(map(len, self.evidence.log.values())), len(self.evidence.socket_records)
         yield f"events {events}, sockets {sockets}, {self._exit_causes()}"
-        yield f"the suite was blocked for up to {self.evidence.longest_stall:.2f} s, {self._starved()}"
+        yield f"the suite was blocked for up to {self.longest_stall:.2f} s, {self._starved()}"
         yield ""
         for verdict in self.verdicts:
-            noted = f"  ({', '.join(verdict.notes)})" if verdict.notes else ""
+            notes = ", ".join(f"{count} {text}" for text, count in sorted(verdict.notes.items()))
             state = f"{len(verdict.violations)} violations" if verdict.violations else "holds"
-            yield f"{verdict.name}  {verdict.title:45} {verdict.checked:7} checked  {state}{noted}"
+            line = f"{verdict.name}  {verdict.title:45} {verdict.checked:7} checked  {state}"
+            yield f"{line}  ({notes})" if notes else line
             for item in verdict.violations[:MAX_VIOLATIONS_SHOWN]:
                 yield f"      {item.where}: {item.description}"
         for name in self.unchecked:

@@ -3,28 +3,23 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import structlog
 
-from chaos import collect
-from chaos.deployment import ACK_WAIT, GRACE_SECONDS, Deployment, DeploymentShape, deployment
-from chaos.evidence import Evidence
-from chaos.fault_runner import FaultRunner
-from chaos.invariant_check import InvariantResult
+from chaos.collect import collect_evidence
+from chaos.deployment import GRACE_SECONDS, Deployment, DeploymentShape, deployment
+from chaos.faults import INJECTORS, FaultContext
 from chaos.invariants import check_invariants
 from chaos.load import Load
-from chaos.poison_messages import POISON_HEADER
 from chaos.process import load_factor
 from chaos.report import ChaosReport
 from chaos.schedule import ScheduledFault, schedule
-from shared.services import CONSUMERS
 
 log = structlog.get_logger("chaos")
 RECOVERY_TIMEOUT = 180.0  # seconds for sessions to end once everything runs again
-DRAIN_TIMEOUT = 90.0
 TICK = 0.1
 
 
@@ -42,9 +37,7 @@ class RunConfig:
     @property
     def faults(self) -> tuple[ScheduledFault, ...]:
         cluster, postgres = self.shape.nodes > 1, self.shape.postgres
-        return schedule(
-            self.seed, self.seconds, interval=self.fault_interval, ack_wait=ACK_WAIT, cluster=cluster, postgres=postgres
-        )
+        return schedule(self.seed, self.seconds, interval=self.fault_interval, cluster=cluster, postgres=postgres)
 
 
 class StallWatch:
@@ -60,6 +53,26 @@ class StallWatch:
             self.longest = max(self.longest, time.monotonic() - before - TICK)
 
 
+async def inject(context: FaultContext, faults: tuple[ScheduledFault, ...]) -> None:
+    """Inject all faults at their times. Returns when the last one is over."""
+    began = time.monotonic()
+    async with asyncio.TaskGroup() as group:
+        for fault in faults:
+            await asyncio.sleep(max(0.0, began + fault.at - time.monotonic()))
+            group.create_task(_inject(context, fault))
+
+
+async def _inject(context: FaultContext, fault: ScheduledFault) -> None:
+    name = f"{fault.kind} {fault.target}".strip()
+    log.info("fault", fault=str(fault))
+    try:
+        done = await INJECTORS[fault.kind](context, fault)
+    except Exception as error:  # the deployment is broken on purpose: go on, and count it as skipped
+        log.warning("fault_failed", fault=name, error=repr(error))
+        done, name = False, f"{name} ({type(error).__name__})"
+    (context.injected if done else context.skipped)[name] += 1
+
+
 async def run(config: RunConfig, folder: Path) -> ChaosReport:
     """Run to the end. The deployment's files remain."""
     stalls, began = StallWatch(), time.monotonic()
@@ -68,18 +81,20 @@ async def run(config: RunConfig, folder: Path) -> ChaosReport:
         async with deployment(folder, config.shape) as running:
             log.info("world_up", seconds=round(time.monotonic() - began, 1), folder=str(folder))
             load = Load(running, seed=config.seed, concurrency=config.concurrency, max_sessions=config.sessions)
-            runner = FaultRunner(running, load)
+            context = FaultContext(running, load)
             load.start()
             async with _keep_load_for(config.seconds, load):
-                await runner.run(config.faults)
-            recovery_seconds = await _recover(running, load, runner)
+                await inject(context, config.faults)
+            recovery_seconds = await _recover(running, load)
             watching.cancel()  # collecting the evidence blocks the loop, and nothing is timed meanwhile
-            evidence = await _collect_evidence(running, load, runner)
-        evidence = evidence.with_exits(running.exits, stalls.longest)
+            evidence = await collect_evidence(running, load.all_users, context.socket_records)
+        evidence = replace(evidence, exits=running.exits)  # also those at the deployment's end
     finally:
         watching.cancel()
-    verdicts: list[InvariantResult] = await asyncio.to_thread(check_invariants, evidence, grace=GRACE_SECONDS)
-    return ChaosReport(config.seed, runner.injected, runner.skipped, evidence, verdicts, load.errors, recovery_seconds)
+    verdicts = await asyncio.to_thread(check_invariants, evidence, grace=GRACE_SECONDS)
+    return ChaosReport(
+        context.injected, context.skipped, evidence, verdicts, load.errors, recovery_seconds, stalls.longest
+    )
 
 
 @asynccontextmanager
@@ -91,46 +106,15 @@ async def _keep_load_for(seconds: float, load: Load) -> AsyncIterator[None]:
     load.close()
 
 
-async def _recover(deployed: Deployment, load: Load, runner: FaultRunner) -> float:
+async def _recover(deployed: Deployment, load: Load) -> float:
     """Restore the deployment, and wait until all sessions have ended and consumers are drained. Returns the seconds
     until the last session ended."""
     began = time.monotonic()
-    await runner.restore()
+    await deployed.restore()
     timeout = RECOVERY_TIMEOUT * load_factor()
     if missing := await deployed.wait_for_missing(timeout):
         log.error("still_away", what=missing)
     await load.wait_until_ended(timeout)
     took = time.monotonic() - began
-    with suppress(TimeoutError):
-        async with asyncio.timeout(DRAIN_TIMEOUT * load_factor()):
-            while any((await _outstanding(deployed)).values()):  # noqa: ASYNC110  the broker sends no notification
-                await asyncio.sleep(0.2)
+    await deployed.wait_until_drained()
     return took
-
-
-async def _outstanding(deployed: Deployment) -> dict[str, int]:
-    return {name: await deployed.bus.outstanding(name, stream) for stream, name, _ in CONSUMERS if stream != "TIMERS"}
-
-
-async def _collect_evidence(deployed: Deployment, load: Load, runner: FaultRunner) -> Evidence:
-    logs = await collect.read_log(deployed.bus.log)
-    effects = await collect.read_effects(deployed.settings.retail_url)
-    worlds, replayed, answers = await collect.read_worlds(deployed.settings.retail_url, effects)
-    poison_positions = frozenset(raw.position for raws in logs.values() for raw in raws if POISON_HEADER in raw.headers)
-    return Evidence(
-        log=logs,
-        poison_positions=poison_positions,
-        is_clustered=deployed.settings.nats_replicas > 1,
-        socket_records=[*load.socket_records, *runner.socket_records],
-        acknowledged=load.acknowledged,
-        user_outcomes=load.outcomes,
-        rows=await collect.read_rows(deployed.settings.sql_url),
-        rebuilt_rows=await collect.read_rebuilt_rows(deployed.bus.log, deployed.folder),
-        effects=effects,
-        worlds=worlds,
-        replayed_worlds=replayed,
-        replayed_results=answers,
-        notes=collect.read_notes(deployed.notes_file),
-        served_requests=collect.read_served(deployed.served_file),
-        outstanding=await _outstanding(deployed),
-    )

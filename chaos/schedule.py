@@ -7,9 +7,9 @@ found a bug may have to run more than once to find it again.
 import random
 from typing import NamedTuple
 
+from chaos.deployment import ACK_WAIT
 from shared.services import CONSUMERS, SERVICES
 
-ACK_WAIT_FACTOR = 2.5  # pauses are drawn up to this many times the ack wait: shorter and longer than it
 PROGRAMS = (*SERVICES, *SERVICES, "rehearsal")
 AMBUSHES = (  # the service to kill, right after an event that gives it work
     *("executor actions.started", *["executor approval.given"] * 4),  # a write follows
@@ -58,53 +58,42 @@ STREAMS = ("SESSIONS", "TIMERS", "DEAD_LETTERS", "OBJ_ARTEFACTS")
 FILES = ("parley.db", "parley.db", "retail.db")
 TABLES = ("sessions", "journal", "retail_documents", "retail_effects")
 
-KINDS: tuple[tuple[str, float], ...] = (
-    ("kill", 3),
-    ("ambush", 3),
-    ("cut", 8),
-    ("terminate", 3),
-    ("pause", 4),
-    ("nats_kill", 1),
-    ("nats_stop", 0.5),
-    ("nats_pause", 1),
-    ("redeliver", 3),
-    ("poison", 4),
-    ("consumer_deleted", 1.2),
-    ("stream_changed", 0.8),
-    ("locked", 3),
-    ("no_room", 0.5),
-    ("storm", 1),
-    ("model", 4),
-)
-CLUSTER_KINDS: tuple[tuple[str, float], ...] = (("leader_kill", 2), ("leader_pause", 2), ("step_down", 3))
-POSTGRES_KINDS: tuple[tuple[str, float], ...] = (("database_away", 2), ("disconnected", 1.5), ("table_held", 3))
-TARGETS: dict[str, tuple[str, ...]] = {
-    "kill": PROGRAMS,
-    "ambush": AMBUSHES,
-    "cut": CRASH_POINTS,
-    "terminate": PROGRAMS,
-    "pause": PROGRAMS,
-    "poison": POISON_KINDS,
-    "model": MODEL_FAULTS,
-    "redeliver": tuple(consumer.name for consumer in CONSUMERS if consumer.stream == "SESSIONS"),
-    "consumer_deleted": tuple(consumer.name for consumer in CONSUMERS),
-    "stream_changed": STREAMS,
-    "locked": FILES,
-    "database_away": ("stopped", "killed", "paused"),
-    "table_held": TABLES,
+
+class FaultKind(NamedTuple):
+    """`weight`: how often it is drawn, relative to others. One without `max_seconds` is instantaneous."""
+
+    weight: float
+    targets: tuple[str, ...] = ()
+    max_seconds: float = 0.0
+
+
+KINDS: dict[str, FaultKind] = {
+    "kill": FaultKind(3, PROGRAMS),
+    "ambush": FaultKind(3, AMBUSHES),
+    "cut": FaultKind(8, CRASH_POINTS),
+    "terminate": FaultKind(3, PROGRAMS),
+    "pause": FaultKind(4, PROGRAMS, 2.5 * ACK_WAIT),  # shorter and longer than it
+    "nats_kill": FaultKind(1, max_seconds=3),
+    "nats_stop": FaultKind(0.5, max_seconds=3),
+    "nats_pause": FaultKind(1, max_seconds=5),
+    "redeliver": FaultKind(3, tuple(consumer.name for consumer in CONSUMERS if consumer.stream == "SESSIONS")),
+    "poison": FaultKind(4, POISON_KINDS),
+    "consumer_deleted": FaultKind(1.2, tuple(consumer.name for consumer in CONSUMERS), 3),
+    "stream_changed": FaultKind(0.8, STREAMS, 3),
+    "locked": FaultKind(3, FILES, 4),
+    "no_room": FaultKind(0.5, max_seconds=2),
+    "storm": FaultKind(1),
+    "model": FaultKind(4, MODEL_FAULTS),
 }
-MAX_SECONDS = {  # of each kind; faults without an entry are instantaneous
-    "consumer_deleted": 3.0,
-    "stream_changed": 3.0,
-    "locked": 4.0,
-    "no_room": 2.0,
-    "nats_kill": 3.0,
-    "nats_stop": 3.0,
-    "leader_kill": 3.0,
-    "database_away": 7.0,  # longer than the connection timeout
-    "table_held": 6.0,
-    "nats_pause": 5.0,
-    "leader_pause": 5.0,
+CLUSTER_KINDS: dict[str, FaultKind] = {
+    "leader_kill": FaultKind(2, max_seconds=3),
+    "leader_pause": FaultKind(2, max_seconds=5),
+    "step_down": FaultKind(3),
+}
+POSTGRES_KINDS: dict[str, FaultKind] = {
+    "database_away": FaultKind(2, ("stopped", "killed", "paused"), 7),  # longer than the connection timeout
+    "disconnected": FaultKind(1.5),
+    "table_held": FaultKind(3, TABLES, 6),
 }
 
 
@@ -123,25 +112,22 @@ class ScheduledFault(NamedTuple):
 
 
 def schedule(
-    seed: int, seconds: float, *, interval: float, ack_wait: float, cluster: bool, postgres: bool
+    seed: int, seconds: float, *, interval: float, cluster: bool, postgres: bool
 ) -> tuple[ScheduledFault, ...]:
     """Faults about every `interval` seconds, of all kinds that this deployment supports."""
     draws = random.Random(f"{seed}/faults")
-    weights = dict((*KINDS, *(CLUSTER_KINDS if cluster else ()), *(POSTGRES_KINDS if postgres else ())))
+    kinds = KINDS | (CLUSTER_KINDS if cluster else {}) | (POSTGRES_KINDS if postgres else {})
     if postgres:
-        del weights["locked"]
+        del kinds["locked"]
+    weights = [kind.weight for kind in kinds.values()]
     faults: list[ScheduledFault] = []
     at = 1.0
     while True:
         at += draws.expovariate(1 / interval)
         if at >= seconds:
             return tuple(faults)
-        kind = draws.choices(list(weights), list(weights.values()))[0]
-        faults.append(_fault(draws, at, kind, ack_wait))
-
-
-def _fault(draws: random.Random, at: float, kind: str, ack_wait: float) -> ScheduledFault:
-    target = draws.choice(TARGETS[kind]) if kind in TARGETS else ""
-    longest = ack_wait * ACK_WAIT_FACTOR if kind == "pause" else MAX_SECONDS.get(kind, 0.0)
-    lasts = draws.uniform(0.2, longest) if longest else 0.0
-    return ScheduledFault(round(at, 2), kind, target, round(lasts, 2), draws.random())
+        [name] = draws.choices(list(kinds), weights)
+        kind = kinds[name]
+        target = draws.choice(kind.targets) if kind.targets else ""
+        lasts = draws.uniform(0.2, kind.max_seconds) if kind.max_seconds else 0.0
+        faults.append(ScheduledFault(round(at, 2), name, target, round(lasts, 2), draws.random()))

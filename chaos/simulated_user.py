@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
+from chaos.evidence import AcknowledgedCommand, UserOutcome
 from chaos.reconnecting_client import RETRYABLE_CODE, ReconnectingClient
 from chaos.socket_recorder import Json
 from chaos.user_scripts import UserScript
@@ -36,16 +37,20 @@ class SimulatedUser:
         self.client = ReconnectingClient(urls, script.session_id, gateways, is_begun=script.is_fork)
         self.ending = ""  # the session's state when the user left
         self.failure_reason = ""
-        self.acknowledged: list[tuple[str, int]] = []  # commands acknowledged over REST, with the version
+        self.acknowledged: list[AcknowledgedCommand] = []  # over REST
         self.refusals: Counter[str] = Counter()
         self._urls = urls
         self._sent_count = 0
         self._counts: Counter[str] = Counter()
 
+    @property
+    def outcome(self) -> UserOutcome:
+        """How the session has ended so far."""
+        return UserOutcome(self.script.session_id, self.script.message["workflow"], self.ending, self.failure_reason)
+
     async def run(self) -> None:
         """Follow the script to the end of the session."""
-        await self.client.open()
-        try:
+        async with self.client:
             await self._send(self.script.message)
             while not self.ending:
                 snapshot = await self._snapshot()
@@ -57,8 +62,6 @@ class SimulatedUser:
                     self.ending = "completed" if was_accepted and message["type"] == "complete" else ""
                 elif not self.ending:
                     await self._wait_for_event(snapshot.version or 0)
-        finally:
-            await self.client.close()
         # The fork of a plan that acted repeats all its writes on purpose, so duplicates would prove nothing.
         acts = self.script.message["workflow"] == "execution_plan"
         if self.script.draw("fork") < FORK_SHARE and not self.script.is_fork and not acts:
@@ -106,14 +109,8 @@ class SimulatedUser:
         """Wait for a newer version, or a timeout. Sometimes drop the connection before."""
         if self.script.draw(f"tunnel {version}") < DISCONNECT_SHARE:
             self.client.drop()
-        try:
-            async with asyncio.timeout(POLL_TIMEOUT):
-                while self.client.version <= version:
-                    self.client.event_received.clear()
-                    await self.client.event_received.wait()
-        except TimeoutError:
-            return
-        await asyncio.sleep(SETTLE_SECONDS)
+        if await self.client.wait_until(lambda: self.client.version > version, POLL_TIMEOUT):
+            await asyncio.sleep(SETTLE_SECONDS)
 
     async def _send(self, message: Json) -> bool:
         """Send a command over WebSocket or REST. Returns whether it was accepted."""
@@ -133,7 +130,7 @@ class SimulatedUser:
     async def _send_by_rest(self, command: Json) -> None:
         """Send a command over HTTP, whose response is an acknowledgement."""
         version = await self._request(f"gateway {self._sent_count}", lambda session: session.send(**command))
-        self.acknowledged.append((command["id"], version))
+        self.acknowledged.append(AcknowledgedCommand(self.script.session_id, command["id"], version))
 
     # --- decisions
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from packs.retail.data import Data
 
 Kind = Literal["conversation", "retail", "notes", "flow"]
-WEIGHTS: tuple[tuple[Kind, float], ...] = (("conversation", 0.25), ("retail", 0.3), ("notes", 0.25), ("flow", 0.2))
+WEIGHTS: dict[Kind, float] = {"conversation": 0.25, "retail": 0.3, "notes": 0.25, "flow": 0.2}
 PROGRAMS = (
     "Help me create a simple calculator",
     "Write a to-do list for the terminal",
@@ -68,17 +68,9 @@ class UserScripts:
         self._pending = pending
 
     def script(self, number: int) -> UserScript:
-        kind = self._kind(number)
+        [kind] = random.Random(f"{self._seed}/{number}/kind").choices(list(WEIGHTS), list(WEIGHTS.values()))
         about = UserScript(self._seed, number, kind, f"s{self._seed}-{number:04d}", {}, "")
         return about._replace(**self._request(about))
-
-    def _kind(self, n: int) -> Kind:
-        rest = random.Random(f"{self._seed}/{n}/kind").random()
-        for kind, weight in WEIGHTS:
-            rest -= weight
-            if rest < 0:
-                return kind
-        return WEIGHTS[-1][0]
 
     def _request(self, about: UserScript) -> dict[str, Any]:
         subject, settings = "", {}
