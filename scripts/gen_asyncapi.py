@@ -1,33 +1,32 @@
-"""docs/asyncapi.json: FastStream's AsyncAPI document of the services' subscribers, with every event."""
+"""docs/asyncapi.json: what travels on NATS, from the events and the subscribers that the services declare."""
 
+import json
 import re
 import tomllib
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import unquote
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, TypeAdapter
-from pydantic.json_schema import JsonSchemaMode
 
-from parley.events import EVENT_CLASSES, dump_event, parse_event
-from parley.events.values import SESSION_ID
+from parley.events import EVENT_CLASSES, Event
+from parley.events.values import SESSION_ID, Service
 from parley.protocol.server import Delta
-from scripts.gen_events import example_of, type_of
+from scripts.gen_events import example_of
 from scripts.gen_tables import flat
 from scripts.reachability import Reachability
 from services.plan_store.scheduler import Deadline
 from shared import store_api
-from shared.bus.application import Application, asyncapi_of
+from shared.bus.application import Application
 from shared.bus.subscribers import DurableSubscriber, RequestSubscriber
 from shared.bus.topology import SESSIONS, TIMERS
 from shared.log import EXPECTED_SEQUENCE, EXPECTED_SEQUENCE_SUBJECT, MESSAGE_ID
-from shared.services import SERVICES, Consumer
+from shared.services import SERVICES
 from shared.settings import Settings
 
 type Document = dict[str, Any]
 ROOT = Path(__file__).resolve().parent.parent
-REF = "#/components/schemas/{model}"
 GUARD = {
     "type": "object",
     "properties": {
@@ -40,44 +39,79 @@ GUARD = {
     },
     "required": [EXPECTED_SEQUENCE, EXPECTED_SEQUENCE_SUBJECT],
 }
-SESSION_PARAMETER = {"session_id": {"description": f"a session's id: {SESSION_ID}"}}
+PARAMETERS: Document = {
+    "session_id": {"description": f"a session's id: {SESSION_ID}"},
+    "due": {"enum": [*get_args(Service), "user", "nobody"], "description": "who must act because of this event"},
+    "type": {"enum": [model.type_name() for model in EVENT_CLASSES], "description": "the event's type"},
+    "draft_id": {"description": "tells drafts of a session apart"},
+    "kind": {"enum": ["approval"], "description": "what the deadline is about"},
+}
+EVENTS = tuple(model.__name__ for model in EVENT_CLASSES)
+MODELS: tuple[type[BaseModel], ...] = (*EVENT_CLASSES, Delta, Deadline, store_api.ErrorReply)
+BODIES: dict[str, Any] = {model.__name__: model for model in MODELS}
+BODIES |= {"Empty": Literal[""], "Bytes": bytes, "Advisory": dict[str, Any]}
 
 
-class Declared(NamedTuple):
-    """A subscriber that a service declares, with its part of FastStream's document."""
+class Exchange(NamedTuple):
+    """One operation on a channel. `messages` and `replies` are keys of the bodies."""
 
-    service: str
-    subscriber: DurableSubscriber | RequestSubscriber
+    who: str
+    action: Literal["send", "receive"]
+    address: str
     description: str
-    payload: str  # its schema, by name
-    bindings: Document
+    messages: tuple[str, ...]
+    replies: tuple[str, ...] = ()
+    queue: str = ""
+
+    @property
+    def channel(self) -> str:
+        return "-".join(re.findall(r"\w+", self.address))
+
+
+WITHOUT_SUBSCRIBER = (
+    Exchange(
+        "anybody", "send", "session.{session_id}.{due}.{type}", "Append an event to its session, guarded.", EVENTS
+    ),
+    Exchange("anybody", "receive", "feed.{session_id}.{due}.{type}", "Hear of an event once it is stored.", EVENTS),
+    Exchange(
+        "gateway", "receive", "delta.{session_id}.{draft_id}", "A draft as it is written; not stored.", ("Delta",)
+    ),
+    Exchange(
+        "plan_store", "send", "timer.{session_id}.{kind}", "Arm a deadline (header Nats-Schedule).", ("Deadline",)
+    ),
+    Exchange("plan_store", "receive", "timerfired.{session_id}.{kind}", "A deadline has come.", ("Deadline",)),
+)
 
 
 def asyncapi(reach: Reachability) -> Document:
     """The whole document. It is deterministic."""
-    written, declared = _written_by_faststream()
-    schemas = written["components"]["schemas"] | _schemas(declared)
-    channels: Document = {}
-    operations: Document = {}
-    messages: Document = {}
+    bodies = dict(BODIES)
+    exchanges = [*WITHOUT_SUBSCRIBER, *_of_subscribers(reach, bodies)]
+    payloads, definitions = TypeAdapter.json_schemas(
+        [(name, "validation", TypeAdapter(body)) for name, body in sorted(bodies.items())],
+        ref_template="#/components/schemas/{model}",
+    )
+    messages = {name: {"name": name, "payload": payloads[name, "validation"]} for name in bodies}
     for model in EVENT_CLASSES:
-        _event(model, reach, channels, operations, messages)
-    _others(channels, operations, messages)
-    for declaration in declared:
-        match declaration.subscriber:
-            case RequestSubscriber() as subscriber:
-                _request(declaration, subscriber, channels, operations, messages)
-            case DurableSubscriber() as subscriber:
-                _work(declaration, subscriber.durable, reach, channels, operations)
-    return {
-        "asyncapi": written["asyncapi"],
-        "info": written["info"],
-        "defaultContentType": written["defaultContentType"],
+        messages[model.__name__] |= _about_event(model, reach)
+    replies = tuple(dict.fromkeys(name for exchange in exchanges for name in exchange.replies))
+    channels = {exchange.channel: _channel(exchange.address, exchange.messages) for exchange in exchanges}
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    document = {
+        "asyncapi": "3.0.0",
+        "info": {
+            "title": "Parley",
+            "version": version,
+            "description": "What travels on NATS. In words, with the rules: docs/events.md.",
+            "license": {"name": "Apache-2.0"},
+        },
+        "defaultContentType": "application/json",
         "servers": {"nats": {"host": "127.0.0.1:4222", "protocol": "nats", "description": "set by NATS_URL"}},
-        "channels": channels,
-        "operations": operations,
-        "components": {"messages": messages, "schemas": {name: _plain(schema) for name, schema in schemas.items()}},
+        "channels": channels | {"reply": _channel(None, replies)},
+        "operations": {f"{it.who}-{it.action}-{it.channel}": _operation(it) for it in exchanges},
+        "components": {"messages": messages, "schemas": definitions["$defs"]},
     }
+    return dict[str, Any](json.loads(json.dumps(document), object_hook=_plain_discriminator))
 
 
 def applications() -> list[Application]:
@@ -86,190 +120,70 @@ def applications() -> list[Application]:
     return [import_module(spec.module).build(settings) for spec in SERVICES.values() if spec.consumers]
 
 
-def _written_by_faststream() -> tuple[Document, list[Declared]]:
-    """FastStream's own document, and each subscriber's part in it."""
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    apps = applications()
-    about = "What travels on NATS. In words, with the rules: docs/events.md."
-    written = asyncapi_of(*apps, title="Parley", version=version, description=about, licence="Apache-2.0")
-    declared = []
-    for app in apps:
-        ours = [
-            subscriber
-            for subscriber in app.broker.subscribers
-            if isinstance(subscriber, DurableSubscriber | RequestSubscriber)
-        ]
-        for subscriber in sorted(ours, key=lambda subscriber: subscriber.subject.template):
-            (key,) = subscriber.schema()
-            channel = written["channels"][key]
-            (message,) = channel["messages"].values()
-            payload = resolved(written, message["$ref"])["payload"]["$ref"].rpartition("/")[2]
-            words = flat(channel.get("description") or f"{app.service} takes {subscriber.subject.template}.")
-            declared.append(Declared(app.service, subscriber, words, unquote(payload), channel["bindings"]))
-    for name in [name for name in written["components"]["schemas"] if ":" in name]:
-        del written["components"]["schemas"][name]  # of a body without a type
-    return written, declared
-
-
-def resolved(document: Document, reference: str) -> Any:
-    """What a reference in the document points to."""
-    node: Any = document
-    for part in reference.removeprefix("#/").split("/"):
-        node = node[unquote(part)]
-    return node
-
-
-def _schemas(declared: list[Declared]) -> Document:
-    """Of what FastStream does not know: events, what else travels, and answers."""
-    requests = [
-        declaration.subscriber for declaration in declared if isinstance(declaration.subscriber, RequestSubscriber)
+def _of_subscribers(reach: Reachability, bodies: dict[str, Any]) -> Iterator[Exchange]:
+    """What the services receive. Adds the types of requests and answers to `bodies`."""
+    subscribers: list[tuple[str, Any]] = [
+        (app.service, subscriber) for app in applications() for subscriber in app.broker.subscribers
     ]
-    models: list[type[Any]] = [*EVENT_CLASSES, Delta, Deadline, store_api.ErrorReply]
-    models += [declaration.answer for declaration in requests if _is_model(declaration.answer)]
-    adapters: list[tuple[str, JsonSchemaMode, TypeAdapter[Any]]] = [
-        (model.__name__, "validation", TypeAdapter(model)) for model in models
-    ]
-    definitions, extra = TypeAdapter.json_schemas(adapters, by_alias=True, ref_template=REF)
-    schemas = dict(extra.get("$defs", {}))
-    for (name, _), schema in definitions.items():
-        if schema != {"$ref": REF.format(model=name)}:
-            schemas.setdefault(str(name), schema)
-    return schemas
+    for service, subscriber in sorted(subscribers, key=lambda pair: (pair[0], pair[1].subject.template)):
+        subject, does = subscriber.subject.template, flat(subscriber.specification.description)
+        match subscriber:
+            case RequestSubscriber(request=request, answer=answer):
+                asked = request.__name__ if request else "Empty"
+                answered = "Bytes" if answer is bytes else answer.__name__
+                bodies |= {asked: request or Literal[""], answered: answer}
+                failed = ("ErrorReply",) if subject.startswith(store_api.PREFIX) else ()
+                does = does or f"{service} answers {subject}."
+                yield Exchange(service, "receive", subject, does, (asked,), (answered, *failed), subscriber.queue)
+            case DurableSubscriber(durable=durable):
+                gets_all = durable.filter_subject == "session.>"
+                due = (model for model in EVENT_CLASSES if gets_all or service in reach.dues(model.type_name()))
+                events = tuple(model.__name__ for model in due)
+                messages = {SESSIONS: events, TIMERS: ("Deadline",)}.get(durable.stream, ("Advisory",))
+                text = f"{does} The durable consumer {durable.name} of the stream {durable.stream}."
+                yield Exchange(service, "receive", subject, text, messages)
 
 
-def _is_model(candidate: Any) -> bool:
-    return isinstance(candidate, type) and issubclass(candidate, BaseModel)
+def _about_event(model: type[Event], reach: Reachability) -> Document:
+    kind, event = model.type_name(), example_of(model, reach).event
+    return {
+        "title": kind,
+        "summary": flat(model.__doc__),
+        "description": f"It makes one of these due: {', '.join(reach.dues(kind))}.",
+        "headers": GUARD,
+        "examples": [{"name": kind, "payload": event.model_dump(mode="json")}],
+    }
 
 
-def _plain(node: Any) -> Any:
-    """The schema with discriminators as AsyncAPI wants them: the name of the property alone."""
+def _channel(address: str | None, messages: tuple[str, ...]) -> Document:
+    return {
+        "address": address,
+        "parameters": {name: PARAMETERS[name] for name in re.findall(r"{(\w+)}", address or "")},
+        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in messages},
+    }
+
+
+def _operation(exchange: Exchange) -> Document:
+    operation: Document = {"action": exchange.action, "summary": exchange.description}
+    operation |= _on_channel(exchange.channel, exchange.messages)
+    if exchange.replies:
+        operation["reply"] = _on_channel("reply", exchange.replies)
+    if exchange.queue:
+        operation["bindings"] = {"nats": {"queue": exchange.queue}}
+    return operation
+
+
+def _on_channel(channel: str, messages: tuple[str, ...]) -> Document:
+    return {
+        "channel": {"$ref": f"#/channels/{channel}"},
+        "messages": [{"$ref": f"#/channels/{channel}/messages/{name}"} for name in messages],
+    }
+
+
+def _plain_discriminator(node: Document) -> Document:
+    """A discriminator as AsyncAPI wants it: the name of the property alone."""
     match node:
-        case {"discriminator": {"propertyName": str(name)}, **rest}:
-            return {"discriminator": name} | {key: _plain(value) for key, value in rest.items()}
-        case dict():
-            return {key: _plain(value) for key, value in node.items()}
-        case list():
-            return [_plain(value) for value in node]
+        case {"discriminator": {"propertyName": str(name)}}:
+            return node | {"discriminator": name}
         case _:
             return node
-
-
-def _message(name: str, title: str, schema: str, **more: Any) -> Document:
-    payload = {"$ref": REF.format(model=schema)}
-    return {"name": name, "title": title, "contentType": "application/json", "payload": payload, **more}
-
-
-def _channel(address: str, message: str, description: str, parameters: Document) -> Document:
-    there = {"$ref": f"#/components/messages/{message}"}
-    channel = {"address": address, "description": description, "messages": {message: there}}
-    return channel | ({"parameters": parameters} if parameters else {})
-
-
-def _operation(action: str, channel: str, message: str, summary: str) -> Document:
-    return {
-        "action": action,
-        "channel": {"$ref": f"#/channels/{channel}"},
-        "summary": summary,
-        "messages": [{"$ref": f"#/channels/{channel}/messages/{message}"}],
-    }
-
-
-def _event(model: type[Any], reach: Reachability, channels: Document, operations: Document, messages: Document) -> None:
-    kind, name = type_of(model), model.__name__
-    transition = example_of(model, reach)
-    summary = flat(model.__doc__)
-    example = {"name": kind, "payload": parse_event(dump_event(transition.event)).model_dump(mode="json")}
-    messages[name] = _message(kind, kind, name, summary=summary, headers=GUARD, examples=[example])
-    dues = sorted({*reach.dues(kind), transition.due})
-    whose = {"due": {"enum": dues, "description": "who must act because of this event"}}
-    address = f"session.{{session_id}}.{{due}}.{kind}"
-    channels[name] = _channel(address, name, summary, SESSION_PARAMETER | whose)
-    feed = f"feed{name}"
-    text = "The same event, republished on core NATS once it is stored."
-    channels[feed] = _channel(f"feed.{{session_id}}.{{due}}.{kind}", name, text, SESSION_PARAMETER | whose)
-    operations[f"append{name}"] = _operation("send", name, name, f"Append {kind} to its session, guarded.")
-    operations[f"watch{name}"] = _operation("receive", feed, name, f"Hear of {kind}.")
-
-
-def _others(channels: Document, operations: Document, messages: Document) -> None:
-    draft = {"draft_id": {"description": "tells drafts of a session apart"}}
-    kind = {"kind": {"enum": ["approval"], "description": "what the deadline is about"}}
-    messages["Delta"] = _message("delta", "What is being written", "Delta")
-    messages["Advisory"] = {
-        "name": "advisory",
-        "title": "What NATS says of a message that a consumer gave up",
-        "payload": {"type": "object"},
-    }
-    messages["Deadline"] = _message("timer", "A deadline", "Deadline")
-    channels["delta"] = _channel(
-        "delta.{session_id}.{draft_id}", "Delta", "A draft as it is written; not stored.", SESSION_PARAMETER | draft
-    )
-    channels["timer"] = _channel(
-        "timer.{session_id}.{kind}", "Deadline", "Arm a deadline (header Nats-Schedule).", SESSION_PARAMETER | kind
-    )
-    channels["timerFired"] = _channel(
-        "timerfired.{session_id}.{kind}", "Deadline", "A deadline has come.", SESSION_PARAMETER | kind
-    )
-    operations["watchDraft"] = _operation("receive", "delta", "Delta", "Watch a draft.")
-    operations["armTimer"] = _operation("send", "timer", "Deadline", "Arm or replace a deadline.")
-    operations["hearTimer"] = _operation("receive", "timerFired", "Deadline", "Hear of a deadline that has come.")
-
-
-def _request(
-    declaration: Declared, subscriber: RequestSubscriber, channels: Document, operations: Document, messages: Document
-) -> None:
-    subject = subscriber.subject.template
-    key = "".join(part.capitalize() for part in re.findall(r"\b(?<!{)\w+", subject.removeprefix(store_api.PREFIX)))
-    ask = _typed(subscriber.request, declaration.payload, messages)
-    failed = (store_api.ErrorReply,) if subject.startswith(store_api.PREFIX) else ()
-    answers = [_typed(model, f"{key}Answer", messages) for model in (subscriber.answer, *failed)]
-    parameters = SESSION_PARAMETER if "{session_id}" in subject else {}
-    channels[f"ask{key}"] = _channel(subject, ask, declaration.description, parameters) | {
-        "bindings": declaration.bindings
-    }
-    channels[f"answer{key}"] = {
-        "address": None,
-        "description": "The reply subject of the request.",
-        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in answers},
-    }
-    reply = {
-        "channel": {"$ref": f"#/channels/answer{key}"},
-        "messages": [{"$ref": f"#/channels/answer{key}/messages/{name}"} for name in answers],
-    }
-    sent = _operation("send", f"ask{key}", ask, f"Ask {declaration.service}: {subject.removeprefix(store_api.PREFIX)}.")
-    operations[f"ask{key}"] = sent | {"reply": reply}
-    received = _operation("receive", f"ask{key}", ask, f"{declaration.service} answers.")
-    operations[f"{declaration.service}Answers{key}"] = received | {"reply": reply}
-
-
-def _typed(model: type[Any] | None, name: str, messages: Document) -> str:
-    """The name of the message with this body. Adds it if it is missing."""
-    if model and _is_model(model):
-        messages.setdefault(model.__name__, _message(model.__name__, model.__name__, model.__name__))
-        return model.__name__
-    payload = {"type": "string"} if model else {"type": "string", "const": ""}
-    name = re.sub(r"\W+", "", name)
-    messages.setdefault(name, {"name": name, "title": name if model else "An empty request", "payload": payload})
-    return name
-
-
-def _work(
-    declaration: Declared, durable: Consumer, reach: Reachability, channels: Document, operations: Document
-) -> None:
-    """A durable consumer: the events that match its filter, or the other messages of its stream."""
-    key = f"consume{''.join(part.capitalize() for part in durable.name.split('_'))}"
-    gets_all = durable.filter_subject == "session.>"
-    due = [model for model in EVENT_CLASSES if gets_all or durable.name in reach.dues(type_of(model))]
-    names = {SESSIONS: [model.__name__ for model in due], TIMERS: ["Deadline"]}.get(durable.stream, ["Advisory"])
-    channels[key] = {
-        "address": durable.filter_subject,
-        "description": f"{declaration.description} The durable consumer {durable.name} of the stream {durable.stream}.",
-        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in names},
-        "bindings": declaration.bindings,
-    }
-    operations[key] = {
-        "action": "receive",
-        "channel": {"$ref": f"#/channels/{key}"},
-        "summary": declaration.description,
-        "messages": [{"$ref": f"#/channels/{key}/messages/{name}"} for name in names],
-    }

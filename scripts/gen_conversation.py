@@ -1,16 +1,16 @@
-"""An example of each WebSocket message: client messages are validated, server messages are made by the gateway."""
+"""An example of each WebSocket message. Those that the server sends are made by the gateway's own code."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from parley.protocol import server as s
-from parley.protocol.client import CLIENT_MESSAGES
-from parley.protocol.server import SERVER_MESSAGES
 from scripts.gen_story import ID, stories
 from services.gateway.api_errors import as_api_error, error_message
 from services.gateway.views import event_messages, messages, screen_messages
 from shared.domain.errors import Stale
 from shared.domain.workflows import WORKFLOWS
+from shared.story import Transition
 
 CLIENT: dict[str, dict[str, Any]] = {
     "user_message": {"content": "Help me create a simple calculator", "id": "m1"},
@@ -48,47 +48,49 @@ CLIENT: dict[str, dict[str, Any]] = {
     "resume": {"session_id": ID, "after": 3},
     "close": {},
 }
+DELTA = s.Delta(session_id=ID, draft_id="1-plan-3f2a91", kind="plan", offset=0, text="Goal: Write a simple")
 
 
 def client_examples() -> dict[str, dict[str, Any]]:
-    """By type. Raises pydantic.ValidationError for a message that the gateway would refuse."""
-    examples = {kind: {"type": kind, **body} for kind, body in CLIENT.items()}
-    for message in examples.values():
-        CLIENT_MESSAGES.validate_python(message)
-    return examples
+    """By type."""
+    return {kind: {"type": kind, **body} for kind, body in CLIENT.items()}
 
 
 def server_examples() -> dict[str, dict[str, Any]]:
     """By type: the gateway's messages about the example sessions, and hand-written ones that no event causes."""
-    examples: dict[str, s.ServerMessage] = {}
-    for transition in stories():
-        for message in event_messages.messages_for(transition.before, transition.event, transition.after):
-            examples.setdefault(str(type(message).model_fields["type"].default), message)
-        if transition.event.type == "plan.drafted":
-            examples.setdefault("snapshot", messages.snapshot(transition.after))
-    for message in _by_hand():
-        examples.setdefault(str(type(message).model_fields["type"].default), message)
-    return {kind: _checked(message) for kind, message in examples.items()}
+    made = (
+        message
+        for transition in stories()
+        for message in event_messages.messages_for(transition.before, transition.event, transition.after)
+    )
+    return _by_type((*made, messages.snapshot(_drafted().after), *_by_hand()))
 
 
 def screen_examples() -> dict[str, dict[str, Any]]:
     """By type: the messages of protocol 2 only."""
-    examples: dict[str, s.ServerMessage] = {}
-    for transition in stories():
-        if transition.event.type == "plan.drafted":
-            examples.setdefault(
-                "event", screen_messages.event_message(transition.before, transition.event, transition.after)
-            )
-            examples.setdefault("snapshot", screen_messages.snapshot(transition.after))
-    first = s.Delta(session_id=ID, draft_id="1-plan-3f2a91", kind="plan", offset=0, text="Goal: Write a simple")
-    examples["delta"] = screen_messages.delta(first)
-    return {kind: json.loads(message.model_dump_json(by_alias=True)) for kind, message in examples.items()}
+    drafted = _drafted()
+    event = screen_messages.event_message(drafted.before, drafted.event, drafted.after)
+    return _by_type((event, screen_messages.snapshot(drafted.after), screen_messages.delta(DELTA)))
+
+
+def _drafted() -> Transition:
+    return next(transition for transition in stories() if transition.event.type == "plan.drafted")
+
+
+def _by_type(sent: Iterable[s.ServerMessage]) -> dict[str, dict[str, Any]]:
+    """The first message of each type, as JSON."""
+    examples: dict[str, dict[str, Any]] = {}
+    for message in sent:
+        kind = str(type(message).model_fields["type"].default)
+        if kind not in examples:
+            examples[kind] = json.loads(message.model_dump_json(by_alias=True))
+    return examples
 
 
 def _by_hand() -> tuple[s.ServerMessage, ...]:
     stale = as_api_error(Stale("Version 3 is not the one in review; version 6 is. Look at it and decide again."))
     if stale is None:
-        raise TypeError("a refusal of the domain is no trouble of the gateway")
+        raise TypeError("a refusal of the domain is no error of the API")
     return (
         s.Greeting(
             session_id=ID,
@@ -99,13 +101,7 @@ def _by_hand() -> tuple[s.ServerMessage, ...]:
             workflows=tuple(WORKFLOWS),
             can_run_code=True,
         ),
-        s.Delta(session_id=ID, draft_id="1-plan-3f2a91", kind="plan", offset=0, text="Goal: Write a simple"),
+        DELTA,
         s.Forked(session_id=ID, fork_id="0f9e8d7c6b5a4433"),
         error_message(stale, ID, "m2"),
     )
-
-
-def _checked(message: s.ServerMessage) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(message.model_dump_json(by_alias=True))
-    SERVER_MESSAGES.validate_python(data)
-    return data

@@ -2,14 +2,12 @@
 
 import json
 from types import ModuleType
-from typing import Any
 
 from pydantic import BaseModel
 
-from parley.events import EVENT_CLASSES, Event, carried, dump_event, facts, parse_event, values
-from scripts.gen_reactions import harness_events, reactions
+from parley.events import EVENT_CLASSES, Event, carried, dump_event, facts, parse_event, types_made_by, values
 from scripts.gen_story import BEGAN, ID
-from scripts.gen_tables import example, fields, fill, flat, meanings, table
+from scripts.gen_tables import example, fields, fill, section, table
 from scripts.reachability import Reachability
 from shared.bus.topology import SESSIONS
 from shared.domain.decide import due
@@ -17,9 +15,8 @@ from shared.domain.evolve import evolve
 from shared.domain.session import SERVICE_OF, Session
 from shared.domain.user_commands import UserCommand
 from shared.log import MAX_BODY, MAX_FORK, guard_headers, subject_of
+from shared.services import SERVICES
 from shared.story import Transition
-
-ENVELOPE = tuple(Event.model_fields)
 
 
 def subclasses[Kind: BaseModel](module: ModuleType, of: type[Kind]) -> tuple[type[Kind], ...]:
@@ -31,110 +28,69 @@ def subclasses[Kind: BaseModel](module: ModuleType, of: type[Kind]) -> tuple[typ
 VALUES = tuple(dict.fromkeys(kind for module in (values, carried) for kind in subclasses(module, values.Stored)))
 PERSON = {kind.__name__ for kind in UserCommand.__args__}
 KEEPER = {"BeginFor", "Expire", "RecordLook", "Wake"}
+FIRST = facts.MessageReceived(
+    id=f"{ID}:first",
+    session_id=ID,
+    version=1,
+    at=BEGAN,
+    actor="user:local",
+    text="Write a program that prints Roman numerals",
+)
 
 
 def example_of(model: type[Event], reach: Reachability) -> Transition:
     """An event of this type from an example session, or else from the search."""
-    transition = reach.examples[type_of(model)]
+    transition = reach.examples[model.type_name()]
     if parse_event(dump_event(transition.event)) != transition.event:
         raise ValueError(f"{transition.event.type} does not survive its JSON")
     return transition
 
 
 def events_md(reach: Reachability) -> str:
-    session = Session(ID)
-    first = _first_event()
     return fill(
         "events",
         stream=SESSIONS,
         kib=str(MAX_BODY // 1024),
         fork=str(MAX_FORK // 1024),
-        envelope=table(
-            ("Field", "Meaning"),
-            [(f"`{name}`", meaning) for name, meaning in meanings(Event).items()] + [("`type`", "what happened")],
-        ),
+        envelope=fields(Event),
         headers="\n".join(f"{name}: {value}" for name, value in guard_headers(ID, 41, f"{ID}:3:plan.drafted").items()),
         phases=table(("Phase", "Due"), [(f"`{phase}`", f"`{who}`") for phase, who in SERVICE_OF.items()]),
-        subject=subject_of(first, due(evolve(session, first))),
-        event=example(_smallest(first)),
-        events="\n".join(_section(kind, reach) for kind in EVENT_CLASSES),
-        values="\n".join(value_section(value) for value in VALUES),
-        table=_reactions(reach),
-        every=", ".join(f"`{kind}`" for kind in harness_events(reach.makers)),
+        subject=subject_of(FIRST, due(evolve(Session(ID), FIRST))),
+        event=example({"type": FIRST.type} | FIRST.model_dump(mode="json", exclude_defaults=True)),
+        events="\n".join(_section(model, reach) for model in EVENT_CLASSES),
+        values="\n".join(section(value) for value in VALUES),
+        table=table(("Service", "Durable consumers", "Events it can append"), _reactions()),
     )
-
-
-def _first_event() -> facts.MessageReceived:
-    words_ = "Write a program that prints Roman numerals"
-    return facts.MessageReceived(id=f"{ID}:first", session_id=ID, version=1, at=BEGAN, actor="user:local", text=words_)
-
-
-def _smallest(event: facts.MessageReceived) -> dict[str, Any]:
-    """Without whatever has a default."""
-    data = {"type": event.type} | event.model_dump(mode="json", exclude_defaults=True)
-    if parse_event(json.dumps(data)) != event:
-        raise ValueError("the smallest first event cannot be read")
-    return data
 
 
 def _section(model: type[Event], reach: Reachability) -> str:
     transition = example_of(model, reach)
-    kind = transition.event.type
-    table_ = fields(model, without=ENVELOPE)
-    data: Any = json.loads(dump_event(transition.event))
-    lines = [
-        f"### {kind}\n",
-        f"{flat(model.__doc__)}\n",
-        f"**Made by** {_makers(kind, reach)} **Leads to** {_phases_after(kind, reach)}\n",
-        table_,
-        f"`{subject_of(transition.event, transition.due)}`\n",
-        example(data),
-    ]
-    return "\n".join(line for line in lines if line)
+    kind, event = model.type_name(), transition.event
+    subject = f"`{subject_of(event, transition.due)}`"
+    about = f"**Made by** {_makers(reach.makers[kind])} **Leads to** {_phases_after(kind, reach)}\n\n{subject}"
+    return section(model, kind, about=about, without=Event.model_fields, data=json.loads(dump_event(event)))
 
 
-def type_of(model: type[Event]) -> str:
-    return str(model.model_fields["type"].default)
-
-
-def _makers(kind: str, reach: Reachability) -> str:
-    by = reach.makers.get(kind, set())
-    if not by:
-        raise LookupError(f"no rule makes {kind}")
-    who = []
-    if people := sorted(by & PERSON):
-        who.append(f"a person ({', '.join(people)})")
-    if by_keeper := sorted(by & KEEPER):
-        who.append(f"the keeper in plan_store ({', '.join(by_keeper)})")
-    if served := sorted(by - PERSON - KEEPER):
-        who.append(f"a service ({', '.join(served)})")
-    return f"{' or '.join(who)}."
+def _makers(commands: set[str]) -> str:
+    groups = {
+        "a person": commands & PERSON,
+        "the keeper in plan_store": commands & KEEPER,
+        "a service": commands - PERSON - KEEPER,
+    }
+    return " or ".join(f"{who} ({', '.join(sorted(names))})" for who, names in groups.items() if names) + "."
 
 
 def _phases_after(kind: str, reach: Reachability) -> str:
-    moved = sorted(reach.moved.get(kind, ()))
-    phases = [f"`{phase}` (due `{whose}`)" for phase, whose in moved]
-    if reach.stayed.get(kind):
-        phases.append("no other phase")
-    if not phases:
-        raise LookupError(f"nothing is known of what {kind} leads to")
-    return f"{', or '.join(phases)}."
+    phases = [f"`{phase}` (due `{whose}`)" for phase, whose in sorted(reach.moved[kind])]
+    return ", or ".join([*phases, "no other phase"] if reach.stayed[kind] else phases) + "."
 
 
-def value_section(model: type[BaseModel]) -> str:
-    """A value's heading, its meaning and its fields."""
-    return f"### {model.__name__}\n\n{flat(model.__doc__)}\n\n{fields(model)}"
-
-
-def _reactions(reach: Reachability) -> str:
-    rows = [
+def _reactions() -> list[tuple[str, str, str]]:
+    return [
         (
-            reaction.service,
-            f"`{reaction.consumer}` on `{reaction.stream}`",
-            f"`{reaction.filter}`",
-            reaction.handler,
-            ", ".join(f"`{kind}`" for kind in reaction.events) or "rows in SQL",
+            name,
+            ", ".join(f"`{it.name}`: `{it.filter_subject}` of `{it.stream}`" for it in spec.consumers) or "none",
+            ", ".join(f"`{kind}`" for kind in types_made_by(name)),
         )
-        for reaction in reactions(reach.makers)
+        for name, spec in SERVICES.items()
     ]
-    return table(("Service", "Durable consumer", "Filter", "Handler", "Events it can make"), rows)

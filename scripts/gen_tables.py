@@ -1,4 +1,4 @@
-"""Renders pydantic models as Markdown tables of their fields, with types in words."""
+"""Documents from templates, and pydantic models as Markdown: tables of their fields, with types in words."""
 
 import json
 import re
@@ -13,7 +13,9 @@ from parley.protocol.server import AnyServerMessage
 TEXT = Path(__file__).resolve().parent / "gen_text"
 NOTICE = "<!-- Written by scripts/generate.py (`make docs`) from the code: change that, not this. -->\n"
 FREE = "any JSON"
-MESSAGES = {
+TYPES = {"string": "text", "null": "none"}
+RANGES = (("minimum", "maximum", ""), ("minLength", "maxLength", " characters"), ("minItems", "maxItems", ""))
+ANCHORS = {
     model.__name__: f"server-{model.model_fields['type'].default}"
     for model in get_args(get_args(AnyServerMessage)[0])  # headings of docs/protocol.md, by the name of the model
 } | {f"Screen{kind.title()}": f"screen-{kind}" for kind in ("snapshot", "event", "delta")}
@@ -25,9 +27,9 @@ def fill(name: str, **parts: str) -> str:
     Raises LookupError if template and `parts` do not have the same names.
     """
     text = (TEXT / f"{name}.md").read_text(encoding="utf-8")
-    if differ := set(re.findall("<<([a-z]+)>>", text)) ^ parts.keys():
+    if differ := set(re.findall("<<([a-z_]+)>>", text)) ^ parts.keys():
         raise LookupError(f"gen_text/{name}.md and its generator differ in {', '.join(sorted(differ))}")
-    return NOTICE + "\n" + re.sub("<<([a-z]+)>>", lambda match: parts[match[1]].rstrip("\n"), text)
+    return NOTICE + "\n" + re.sub("<<([a-z_]+)>>", lambda match: parts[match[1]].rstrip("\n"), text)
 
 
 def flat(text: str | None) -> str:
@@ -47,95 +49,60 @@ def example(data: Any) -> str:
     return f"```json\n{json.dumps(data, indent=2, ensure_ascii=False)}\n```\n"
 
 
-def schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    return model.model_json_schema(by_alias=True)
-
-
-def meanings(model: type[BaseModel], *, without: Iterable[str] = ()) -> dict[str, str]:
-    """The description of each field, by its name in JSON. Raises LookupError for a field without one."""
-    left_out = {*without, "type"}
-    return {
-        field.alias or name: _description(model, name, field.description)
-        for name, field in model.model_fields.items()
-        if (field.alias or name) not in left_out
-    }
-
-
-def _description(model: type[BaseModel], field: str, text: str | None) -> str:
-    if not text:
-        raise LookupError(f"{model.__name__}.{field} has no description")
-    return text
+def section(
+    model: type[BaseModel], heading: str = "", *, about: str = "", without: Iterable[str] = (), data: Any = None
+) -> str:
+    """A model's heading, what it is, its fields, and an example."""
+    words = [f"### {heading or model.__name__}", flat(model.__doc__), about, fields(model, without=without)]
+    return "\n\n".join(part.rstrip("\n") for part in (*words, example(data) if data else "") if part) + "\n"
 
 
 def fields(model: type[BaseModel], *, without: Iterable[str] = ()) -> str:
-    """The model's fields as a table; "" if it has none."""
-    schema = schema_of(model)
-    required = set(schema.get("required", ()))
-    left_out = {*without, "type"}
-    meaning = meanings(model, without=without)
-    rows = [
-        (f"`{name}`", type_words(spec), _default(spec, name in required), meaning[name])
-        for name, spec in schema.get("properties", {}).items()
-        if name not in left_out
-    ]
+    """The model's fields as a table; "" if it has none. Raises LookupError for a field without a description."""
+    schema = model.model_json_schema(by_alias=True)
+    rows = []
+    for name, spec in schema.get("properties", {}).items():
+        if name in ("type", *without):
+            continue
+        if "description" not in spec:
+            raise LookupError(f"{model.__name__}.{name} has no description")
+        default = f"`{json.dumps(spec['default'])}`" if "default" in spec else "`{}`"
+        is_required = name in schema.get("required", ())
+        rows.append((f"`{name}`", type_words(spec), "required" if is_required else default, spec["description"]))
     return table(("Field", "Type", "Default", "Meaning"), rows) if rows else ""
 
 
-def _default(spec: Mapping[str, Any], is_required: bool) -> str:
-    if is_required:
-        return "required"
-    return f"`{json.dumps(spec['default'])}`" if "default" in spec else "`{}`"
-
-
-def type_words(spec: Mapping[str, Any]) -> str:  # noqa: C901, PLR0911  one line a kind of type
+def type_words(spec: Mapping[str, Any]) -> str:  # noqa: PLR0911  one line a kind of type
     """A JSON schema in words."""
-    if "$ref" in spec:
-        name = str(spec["$ref"]).rsplit("/", 1)[1]
-        return FREE if name == "JsonValue" else f"[{name}](#{MESSAGES.get(name, name.lower())})"
-    if "const" in spec:
-        return f"`{json.dumps(spec['const'])}`"
-    if "enum" in spec:
-        return " \\ ".join(f"`{value}`" for value in spec["enum"]).replace(" \\ ", ", ")
-    if "oneOf" in spec or "anyOf" in spec:
-        parts = [type_words(part) for part in spec.get("oneOf", spec.get("anyOf", ()))]
-        return "an event" if "oneOf" in spec else " or ".join("none" if part == "null" else part for part in parts)
-    match spec.get("type"):
-        case "array":
-            return f"list of {type_words(spec['items'])}{_between(spec, 'minItems', 'maxItems', '')}"
-        case "string" if spec.get("format") == "date-time":
-            return "time"
-        case "string":
-            return "text" + (_pattern(spec) or _between(spec, "minLength", "maxLength", " characters"))
-        case "integer" | "number" as kind:
-            return f"{kind}{_range(spec)}"
-        case "object":
-            return "object"
-        case None:
+    match spec:
+        case {"$ref": str(target)}:
+            name = target.rpartition("/")[2]
+            return FREE if name == "JsonValue" else f"[{name}](#{ANCHORS.get(name, name.lower())})"
+        case {"const": value}:
+            return f"`{json.dumps(value)}`"
+        case {"enum": values}:
+            return ", ".join(f"`{value}`" for value in values)
+        case {"oneOf": _}:
+            return "an event"
+        case {"anyOf": parts}:
+            return " or ".join(type_words(part) for part in parts)
+        case {"type": "array", "items": items}:
+            return f"list of {type_words(items)}{_limits(spec)}"
+        case {"type": str(kind)}:
+            words = "time" if spec.get("format") == "date-time" else TYPES.get(kind, kind)
+            return f"{words}{_limits(spec)}"
+        case _:
             return FREE
-        case other:
-            return f"{other}"
 
 
-def _between(spec: Mapping[str, Any], least: str, most: str, unit: str) -> str:
-    match spec.get(least), spec.get(most):
-        case None, None:
-            return ""
-        case None, high:
-            return f" (at most {high:,}{unit})"
-        case low, None:
-            return f" (at least {low:,}{unit})"
-        case low, high:
-            return f" ({low:,} to {high:,}{unit})"
-
-
-def _pattern(spec: Mapping[str, Any]) -> str:
-    return f" `{spec['pattern']}`" if "pattern" in spec else ""
-
-
-def _range(spec: Mapping[str, Any]) -> str:
-    limits = [
-        f"{sign} {spec[key]:g}"
-        for key, sign in (("minimum", "≥"), ("exclusiveMinimum", ">"), ("maximum", "≤"))
-        if key in spec
-    ]
-    return f" {', '.join(limits)}" if limits else ""
+def _limits(spec: Mapping[str, Any]) -> str:
+    if "pattern" in spec:
+        return f" `{spec['pattern']}`"
+    limits = [f"more than {spec['exclusiveMinimum']:,}"] if "exclusiveMinimum" in spec else []
+    for least, most, unit in RANGES:
+        low, high = (f"{spec[name]:,}".removesuffix(".0") if name in spec else "" for name in (least, most))
+        if low and high:
+            limits.append(f"{low} to {high}{unit}")
+        elif low or high:
+            limits.append(f"at least {low}{unit}" if low else f"at most {high}{unit}")
+    return f" ({', '.join(limits)})" if limits else ""

@@ -2,21 +2,20 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
+from scripts.gen_tables import fill
 from scripts.reachability import PhaseEdge, Reachability
 from shared.domain.session import SERVICE_OF
 from shared.domain.workflow import Workflow
 from shared.domain.workflows import WORKFLOWS
 
 EVERYWHERE = {"plan.cancelled", "plan.deleted"}  # possible in every phase, they would clutter each diagram
-TEXT = Path(__file__).parent / "gen_text" / "workflows.md"
 
 
 def workflows_md(reach: Reachability) -> str:
     """One diagram and one table for each workflow."""
-    sections = "\n\n".join(_section(workflow, reach.edges) for workflow in WORKFLOWS.values())
-    return TEXT.read_text("utf-8").replace("{workflows}", sections)
+    sections = (_section(workflow, reach.edges) for workflow in WORKFLOWS.values())
+    return fill("workflows", workflows="\n\n".join(sections))
 
 
 def _section(workflow: Workflow, arrows: set[PhaseEdge]) -> str:

@@ -20,9 +20,9 @@ from scripts.gen_events import events_md  # noqa: E402
 from scripts.gen_nats import users_conf  # noqa: E402
 from scripts.gen_openapi import openapi  # noqa: E402
 from scripts.gen_protocol import protocol_md  # noqa: E402
+from scripts.gen_schema import protocol_schema  # noqa: E402
 from scripts.gen_settings import settings_md  # noqa: E402
 from scripts.gen_workflows import workflows_md  # noqa: E402
-from scripts.protocol_schema import schema_text  # noqa: E402
 from scripts.reachability import explore  # noqa: E402
 
 DOCS = ROOT / "docs"
@@ -39,7 +39,7 @@ def documents() -> dict[Path, str]:
         DOCS / "workflows.md": workflows_md(reached),
         DOCS / "asyncapi.json": _json(asyncapi(reached)),
         DOCS / "openapi.json": _json(openapi()),
-        DOCS / "protocol.schema.json": schema_text(),
+        DOCS / "protocol.schema.json": _json(protocol_schema()),
         DOCS / "words.json": _json({name: dict(section) for name, section in CATALOGUE.items()}),
         DEPLOY / "nats-users.conf": users_conf(),
         DEPLOY / "kubernetes" / "base" / "nats-users.conf": users_conf(),  # kustomize reads no file outside its folder

@@ -8,10 +8,8 @@ async def generate(delivery: Delivery) -> None: ...
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Any
 
 from faststream import FastStream
-from faststream.specification import AsyncAPI, License
 
 from shared.bus.broker import Broker
 from shared.bus.bus import Bus
@@ -51,10 +49,3 @@ class Application(FastStream):
 def application(service: str, settings: Settings) -> Application:
     """A new application of this service, with its own bus."""
     return Application(service, settings, Bus(settings, service))
-
-
-def asyncapi_of(*apps: Application, title: str, version: str, description: str, licence: str) -> dict[str, Any]:
-    """The AsyncAPI document of everything these applications declare."""
-    brokers = (app.broker for app in apps)
-    document = AsyncAPI(*brokers, title=title, version=version, description=description, license=License(name=licence))
-    return dict[str, Any](document.to_specification().to_jsonable())

@@ -21,7 +21,6 @@ from faststream.nats.subscriber.usecases import CoreSubscriber, PullStreamSubscr
 from faststream.response import Response, ensure_response
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from pydantic import TypeAdapter
 
 from shared.bus import consumers
 from shared.bus.deliveries import Delivery, PullRequests, Slots, acknowledge, delivery_of, ignore_errors
@@ -167,7 +166,7 @@ class RequestSubscriber(SingleHandlerSubscriber, CoreSubscriber):
         answer: type[Any],
         bus: "Bus",
     ) -> None:
-        config, specification, calls = _constructor_arguments(broker_config, subject, queue=queue, payload=request)
+        config, specification, calls = _constructor_arguments(broker_config, subject, queue=queue)
         super().__init__(config, specification, calls, queue=queue)
         self.add_call(parser_=_parse, decoder_=_decode_request, dependencies_=())
         self.request, self.answer = request, answer
@@ -191,23 +190,12 @@ class RequestSubscriber(SingleHandlerSubscriber, CoreSubscriber):
         await super().stop()
 
 
-class _Specification(NatsSubscriberSpecification):
-    """Describes the payload by its type. FastStream would read it from the handler's parameter."""
-
-    payload: type[Any] | None = None  # None: any JSON
-
-    def get_payloads(self) -> list[tuple[dict[str, Any], str]]:
-        schema = TypeAdapter(self.payload).json_schema() if self.payload else {}
-        return [({"title": f"{self.call_name}:Message"} | schema, self.call_name)]
-
-
 def _constructor_arguments(
     broker_config: NatsBrokerConfig,
     subject: str,
     *,
     queue: str = "",
-    payload: type[Any] | None = None,
-) -> tuple[NatsSubscriberConfig, _Specification, CallsCollection[Msg]]:
+) -> tuple[NatsSubscriberConfig, NatsSubscriberSpecification, CallsCollection[Msg]]:
     """The arguments of FastStream's subscriber constructors."""
     calls = CallsCollection[Msg]()
     config = NatsSubscriberConfig(
@@ -221,8 +209,9 @@ def _constructor_arguments(
     described = NatsSubscriberSpecificationConfig(
         subject=subject, queue=queue or None, title_=None, description_=None, include_in_schema=True
     )
-    specification = _Specification(_outer_config=broker_config, specification_config=described, calls=calls)
-    specification.payload = payload
+    specification = NatsSubscriberSpecification(
+        _outer_config=broker_config, specification_config=described, calls=calls
+    )
     return config, specification, calls
 
 

@@ -17,9 +17,10 @@ from parley.events import EVENT_CLASSES, parse_event
 from parley.protocol.client import CLIENT_MESSAGES
 from parley.protocol.server import SERVER_MESSAGES
 from scripts.gen_asyncapi import applications
-from scripts.gen_events import type_of
 from scripts.generate import ROOT, documents
+from services.gateway.api_errors import STATUS
 from services.planner.conversation_prompt import PlanDraft
+from shared.domain import errors
 from shared.llm import ScriptedModel
 from shared.services import CONSUMERS
 from shared.settings import Settings
@@ -97,7 +98,7 @@ def test_named_files_and_variables_exist(path: Path) -> None:
 def test_every_event_has_a_valid_example() -> None:
     examples = [json.loads(body) for body in blocks(ROOT / "docs" / "events.md", "json")]
     types = {parse_event(json.dumps(example)).type for example in examples}
-    assert types == {model.model_fields["type"].default for model in EVENT_CLASSES}
+    assert types == {model.type_name() for model in EVENT_CLASSES}
 
 
 def test_every_message_has_a_valid_example() -> None:
@@ -112,6 +113,19 @@ def test_every_message_has_a_valid_example() -> None:
         types[side].add(kind)
     for side, kinds in types.items():
         assert kinds == schema["properties"][side]["discriminator"]["mapping"].keys()
+
+
+def test_every_error_code_is_described_with_its_status() -> None:
+    text = "\n".join(path.read_text("utf-8") for path in (ROOT / "services" / "gateway").rglob("*.py"))
+    raised = set(re.findall(r'ApiError\(\s*"(\w+)"', text)) | {
+        kind.code
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, errors.CommandRefused)
+    }
+    table = prose(ROOT / "docs" / "protocol.md").partition("| Code | HTTP | Meaning |")[2]
+    described = {code: int(status) for code, status in re.findall(r"^\| `(\w+)` \| (\d{3}) \|", table, re.MULTILINE)}
+    assert raised | STATUS.keys() <= described.keys()
+    assert described == {code: STATUS.get(code, 409) for code in described}
 
 
 # --- AsyncAPI
@@ -161,6 +175,8 @@ def test_asyncapi_references_resolve(asyncapi: dict[str, Any]) -> None:
 
 
 WITHOUT_SUBSCRIBER = {  # addresses that no service subscribes to
+    "session.{session_id}.{due}.{type}",
+    "feed.{session_id}.{due}.{type}",
     "delta.{session_id}.{draft_id}",
     "timer.{session_id}.{kind}",
     "timerfired.{session_id}.{kind}",
@@ -169,14 +185,14 @@ WITHOUT_SUBSCRIBER = {  # addresses that no service subscribes to
 
 
 def test_asyncapi_lists_every_event_request_and_subject(asyncapi: dict[str, Any]) -> None:
-    kinds = [type_of(model) for model in EVENT_CLASSES]
-    events = {f"{place}.{{session_id}}.{{due}}.{kind}" for place in ("session", "feed") for kind in kinds}
     subscribers: list[Any] = [subscriber for app in applications() for subscriber in app.broker.subscribers]
     declared = {subscriber.subject.template for subscriber in subscribers}
     assert {verb.subject for verb in VERBS} | {durable.filter_subject for durable in CONSUMERS} <= declared
-    assert {channel["address"] for channel in asyncapi["channels"].values()} == events | declared | WITHOUT_SUBSCRIBER
+    assert {channel["address"] for channel in asyncapi["channels"].values()} == declared | WITHOUT_SUBSCRIBER
     messages = asyncapi["components"]["messages"]
-    assert {model.__name__ for model in EVENT_CLASSES} <= messages.keys()
+    events = asyncapi["channels"]["session-session_id-due-type"]
+    assert events["messages"].keys() == {model.__name__ for model in EVENT_CLASSES}
+    assert set(events["parameters"]["type"]["enum"]) == {model.type_name() for model in EVENT_CLASSES}
     requests = {name for verb in VERBS for name in (verb.request.__name__, verb.answer.__name__)}
     assert requests | {"ListTools", "ToolPage", "PreviewCall", "Preview", "ListFlows", "FlowPage"} <= messages.keys()
 
@@ -185,7 +201,7 @@ def test_asyncapi_examples_are_valid(asyncapi: dict[str, Any]) -> None:
     count = 0
     for message in asyncapi["components"]["messages"].values():
         for example in message.get("examples", ()):
-            schema = {"$ref": message["payload"]["$ref"], "components": asyncapi["components"]}
+            schema = message["payload"] | {"components": asyncapi["components"]}
             jsonschema.Draft202012Validator(schema).validate(example["payload"])
             count += 1
     assert count == len(EVENT_CLASSES)

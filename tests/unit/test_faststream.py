@@ -47,7 +47,6 @@ PARAMETERS: list[tuple[Callable[..., Any], str]] = [
     (Registrator.subscriber, "self subscriber persistent"),
     (NatsBroker.stop, "self exc_type exc_val exc_tb"),
     (NatsSubscriberSpecification.__init__, "self _outer_config specification_config calls"),
-    (NatsSubscriberSpecification.get_payloads, "self"),
     (BaseMiddleware.__init__, "self msg context"),
     (BaseMiddleware.consume_scope, "self call_next msg"),
     (StreamMessage.decode, "self"),

@@ -1,15 +1,10 @@
-"""The WebSocket protocol as one JSON Schema: what a client may send, what the gateway sends
+"""docs/protocol.schema.json: the WebSocket protocol as one JSON Schema: what a client may send, what the gateway sends
 in protocol 1 (`server`) and 2 (`screen`), what both are made of;
 and what REST answers about tools, sessions, memories, flows and the library.
 
-    python -m scripts.protocol_schema [FILE]     write it to FILE (default docs/protocol.schema.json; `-`: stdout)
-
-The page's TypeScript types are generated from it. The same code always gives the same bytes.
+The page's TypeScript types are generated from it.
 """
 
-import json
-import sys
-from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -41,7 +36,6 @@ Rest = (
     | TemplateView
 )
 REST: TypeAdapter[Rest] = TypeAdapter(Rest)
-TARGET = Path(__file__).resolve().parent.parent / "docs" / "protocol.schema.json"
 
 
 class _AllFields(GenerateJsonSchema):
@@ -80,21 +74,3 @@ def protocol_schema() -> dict[str, Any]:
         "additionalProperties": False,
         "$defs": shared["$defs"],
     }
-
-
-def schema_text() -> str:
-    """The file's content."""
-    return json.dumps(protocol_schema(), indent=2, sort_keys=True) + "\n"
-
-
-def main() -> None:
-    target = sys.argv[1] if len(sys.argv) > 1 else str(TARGET)
-    if target == "-":
-        sys.stdout.write(schema_text())
-        return
-    Path(target).parent.mkdir(parents=True, exist_ok=True)
-    Path(target).write_text(schema_text(), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
