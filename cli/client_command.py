@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, NamedTuple
 
 import typer
 
-from cli.entry import run_with_settings
+from cli.command import run_with_settings
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

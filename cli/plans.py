@@ -116,7 +116,7 @@ async def diff(
     new: Annotated[int, typer.Option("--to", min=0, help="A version; default: the last one.")] = 0,
 ) -> Output:
     """List a plan's versions with author and reason, and show the changes between two of them."""
-    from cli.plan_diff import change_lines, origin
+    from cli.plan_rendering import change_lines, origin
 
     plan = await parley.execution_plans.get(task)
     versions = await parley.execution_plans.versions(plan)

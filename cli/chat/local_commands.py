@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from cli.chat import csv_export, render, render_flow, render_journal
-from cli.chat.path_editing import is_on_path, last_result
+from cli.chat.edit import is_on_path, last_result
 from cli.chat.state import ChatView
 from cli.export import CannotExport, format_of
 from cli.text import visible

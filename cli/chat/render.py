@@ -9,10 +9,10 @@ from rich.text import Text
 
 from cli.chat import render_flow, render_turn
 from cli.chat.choices import choices, hint
+from cli.chat.edit import is_on_path
 from cli.chat.forms import FormField, form_fields, table_options
 from cli.chat.panels import TitledPanel, python_source
-from cli.chat.path_editing import is_on_path
-from cli.chat.render_offer import render_offer
+from cli.chat.render_turn import render_offer
 from cli.chat.slash import COMMANDS
 from cli.chat.state import ChatView, InputRequest
 from cli.text import short, visible

@@ -1,7 +1,8 @@
-"""Renders a turn: its plan, actions that wait for approval, their outcomes, the verdict, and the answer."""
+"""Renders a turn: its plan, actions that wait for approval, their outcomes, the verdict, the answer, and an offer."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import assert_never
 
 from pydantic import JsonValue
 from rich.console import Group, RenderableType
@@ -9,15 +10,18 @@ from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.text import Text
 
-from cli.chat.panels import TitledPanel
+from cli.chat.panels import TitledPanel, python_source
+from cli.chat.state import ChatView
 from cli.text import short, visible
 from parley.events import facts
+from parley.events.offers import OfferedCode, OfferedDraft, OfferedPlan, OfferedTurn
 from parley.events.values import ActionSpec, Outcome
 from parley.protocol import journal as j
-from parley.protocol.screen import ActionSection
+from parley.protocol.screen import ActionSection, OfferSection
 from parley.protocol.tools import Change, Preview
 from parley.protocol.words import JOURNAL, PATHS, REASONS, REVIEW
 from shared.domain.flow_paths import split_tool_name
+from shared.domain.plan_text import plan_text
 from shared.domain.user_commands import RUN_CODE
 
 MAX_VALUE, MAX_TEXT = 120, 300  # characters shown of a value and of a text
@@ -180,3 +184,36 @@ def answer_panel(entry: j.AnswerEntry, tools: Sequence[str], *, walked: bool) ->
         " · ".join([*source, "/path"] if walked else [*filter(None, (entry.confidence_text,)), *source]), style="dim"
     )
     return TitledPanel(Group(Markdown(visible(entry.text), hyperlinks=False), notes), "Answer", "green")
+
+
+def render_offer(offer: OfferSection, view: ChatView) -> RenderableType:
+    title = REVIEW[f"offer_{offer.draft.type}"]
+    body = Group(*_offer_body(offer.draft, view), Text(REVIEW["offer_holds"], style="dim"))
+    return TitledPanel(body, title, "yellow")
+
+
+def _offer_body(draft: OfferedDraft, view: ChatView) -> Iterator[RenderableType]:
+    match draft:
+        case OfferedPlan():
+            yield Markdown(visible(plan_text(draft.goal, draft.steps, draft.notes)), hyperlinks=False)
+            yield from _removed_steps(draft, view)
+        case OfferedCode():
+            if draft.explanation:
+                yield Markdown(visible(draft.explanation), hyperlinks=False)
+            yield python_source(draft.code.rstrip())
+        case OfferedTurn():
+            yield Text(visible(draft.sub_goal), style="bold")
+            yield from map(call_lines, draft.actions)
+        case _:
+            assert_never(draft)
+
+
+def _removed_steps(draft: OfferedPlan, view: ChatView) -> Iterator[RenderableType]:
+    """The steps of the plan that is there which its revision leaves out."""
+    steps = view.plan.steps if view.plan else ()
+    kept = {step.id for step in draft.steps if step.id}
+    if not kept.intersection(step.id for step in steps):
+        return  # another plan, not a revision
+    for step in steps:
+        if step.id not in kept:
+            yield Text(f"– {visible(step.text)} ({REVIEW['step_removed']})", style="red")
