@@ -24,7 +24,7 @@ Url = Annotated[str, typer.Option(help="The gateway, like http://127.0.0.1:8001.
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-class Output(NamedTuple):
+class CommandOutput(NamedTuple):
     """What a command prints: `model` with --json, otherwise `text`; and `problems` to stderr."""
 
     text: str = ""
@@ -33,13 +33,13 @@ class Output(NamedTuple):
     exit_code: int = 0
 
 
-def plan_output(plan: "ExecutionPlan", changes: str = "") -> Output:
+def plan_output(plan: "ExecutionPlan", changes: str = "") -> CommandOutput:
     """The plan, what to type next, and `changes`. Exit code 1 if the plan has failed."""
     from cli.plan_rendering import MAX_WIDTH, describe
 
     text = describe(plan, min(shutil.get_terminal_size().columns, MAX_WIDTH))
     has_failed = plan.status == "failed" or bool(plan.problem)
-    return Output("\n\n".join(filter(None, (text, changes))), plan, exit_code=int(has_failed))
+    return CommandOutput("\n\n".join(filter(None, (text, changes))), plan, exit_code=int(has_failed))
 
 
 def rows_text(rows: Sequence[Sequence[str]]) -> str:
@@ -51,13 +51,13 @@ def rows_text(rows: Sequence[Sequence[str]]) -> str:
 
 def client_command[**P](
     app: typer.Typer, group: str, name: str | None = None, *, has_json: bool = True
-) -> Callable[[Callable[Concatenate["Parley", P], Awaitable[Output]]], None]:
+) -> Callable[[Callable[Concatenate["Parley", P], Awaitable[CommandOutput]]], None]:
     """Add a function as a command of `parley {group}`. It gets a client, and its other parameters are the options.
 
     It gets `as_json` only if it has a parameter of this name.
     """
 
-    def add(function: Callable[Concatenate["Parley", P], Awaitable[Output]]) -> None:
+    def add(function: Callable[Concatenate["Parley", P], Awaitable[CommandOutput]]) -> None:
         def command(*, url: str, as_json: bool = False, **arguments: Any) -> None:
             passed = arguments | ({"as_json": as_json} if "as_json" in own else {})
             _run(lambda parley: function(parley, **passed), group, url=url, as_json=as_json)  # type: ignore[call-arg]
@@ -78,7 +78,7 @@ def client_command[**P](
     return add
 
 
-def _run(work: "Callable[[Parley], Awaitable[Output]]", group: str, *, url: str, as_json: bool) -> None:
+def _run(work: "Callable[[Parley], Awaitable[CommandOutput]]", group: str, *, url: str, as_json: bool) -> None:
     """Run the command and print its output. If something is not found, the error names the group's `list`."""
     from cli.command import Declined
     from cli.gateway import explain, find_gateway

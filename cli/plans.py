@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.client_command import Json, Output, client_command, plan_output, rows_text
+from cli.client_command import Json, CommandOutput, client_command, plan_output, rows_text
 from shared.time_zones import own_time_zone
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ async def generate(  # noqa: PLR0913, PLR0917  one parameter per option
     tool: Annotated[list[str] | None, typer.Option(help="Allow only this tool. Can be repeated.")] = None,
     model: Annotated[str, typer.Option(help="The model; one that is configured.")] = "",
     instructions: Annotated[str, typer.Option(help="Instructions for every version of the plan.")] = "",
-) -> Output:
+) -> CommandOutput:
     """Generate a plan for a request, or print the planner's question."""
     if not request.strip():
         raise typer.BadParameter("say what is to be done")
@@ -72,7 +72,7 @@ async def store(
         Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help='JSON: {"description": …, "steps": […]}')
     ],
     plan_approval: PlanApproval = True,
-) -> Output:
+) -> CommandOutput:
     """Create a plan from a file."""
     document, settings = _read(file), _settings(plan_approval=plan_approval)
     description, steps, notes = document["description"], document["steps"], document.get("notes", "")
@@ -84,7 +84,7 @@ async def listing(
     parley: "Parley",
     session: Annotated[str, typer.Option(help="Only of this session, with those of its earlier tasks.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 20,
-) -> Output:
+) -> CommandOutput:
     """List your plans, newest first."""
     from cli.text import counted
 
@@ -95,11 +95,11 @@ async def listing(
     ]
     more = f"{len(rows)} of {page.total}: --limit shows more." if page.total > len(rows) else ""
     text = rows_text(rows) or "There are no plans yet: `parley plan generate` makes one."
-    return Output("\n".join(filter(None, (text, more))), page)
+    return CommandOutput("\n".join(filter(None, (text, more))), page)
 
 
 @client_command(app, "plan")
-async def show(parley: "Parley", task: Task, as_json: Json = False) -> Output:
+async def show(parley: "Parley", task: Task, as_json: Json = False) -> CommandOutput:
     """Show a plan with its steps, their results, and what open steps would change."""
     from cli.plan_rendering import describe_changes
 
@@ -114,7 +114,7 @@ async def diff(
     task: Task,
     old: Annotated[int, typer.Option("--from", min=0, help="A version; default: the one before the last.")] = 0,
     new: Annotated[int, typer.Option("--to", min=0, help="A version; default: the last one.")] = 0,
-) -> Output:
+) -> CommandOutput:
     """List a plan's versions with author and reason, and show the changes between two of them."""
     from cli.plan_rendering import change_lines, origin
 
@@ -125,13 +125,13 @@ async def diff(
         last = [item.version for item in versions][-2:]
         difference = await parley.execution_plans.diff(plan, old or last[0], new or last[-1])
         lines += ["", *change_lines(difference)]
-    return Output("\n".join(lines))
+    return CommandOutput("\n".join(lines))
 
 
 @client_command(app, "plan")
 async def modify(
     parley: "Parley", task: Task, feedback: Annotated[str, typer.Argument(help="What to change.")]
-) -> Output:
+) -> CommandOutput:
     """Ask the planner for another version."""
     return plan_output(await parley.execution_plans.modify(await parley.execution_plans.get(task), feedback))
 
@@ -148,7 +148,7 @@ async def approve(
     start: Annotated[
         bool, typer.Option("--start/--no-start", help="Without it, `parley plan execute` starts the plan.")
     ] = True,
-) -> Output:
+) -> CommandOutput:
     """Approve exactly this version, and execute it."""
     from cli.command import Declined
 
@@ -159,13 +159,13 @@ async def approve(
 
 
 @client_command(app, "plan")
-async def take(parley: "Parley", task: Task, version: OfferVersion) -> Output:
+async def take(parley: "Parley", task: Task, version: OfferVersion) -> CommandOutput:
     """Take the offer that stands beside a plan: it takes the plan's place, and waits for approval."""
     return plan_output(await parley.execution_plans.take_offer(await _with_offer(parley, task, version)))
 
 
 @client_command(app, "plan")
-async def keep(parley: "Parley", task: Task, version: OfferVersion) -> Output:
+async def keep(parley: "Parley", task: Task, version: OfferVersion) -> CommandOutput:
     """Turn the offer down, so that the plan goes on."""
     return plan_output(await parley.execution_plans.keep_offer(await _with_offer(parley, task, version), wait=600))
 
@@ -185,7 +185,7 @@ async def answer(
     parley: "Parley",
     task: Task,
     text: Annotated[str, typer.Argument(help="The answer; to a form as JSON, or as name=value pairs.")],
-) -> Output:
+) -> CommandOutput:
     """Answer a plan's question, so that it continues."""
     from cli.chat.forms import form_answer, form_fields
     from cli.command import Declined
@@ -206,7 +206,7 @@ async def execute(
     retry: Annotated[
         bool, typer.Option("--retry", help="Go on with a plan that failed, was stopped or paused.")
     ] = False,
-) -> Output:
+) -> CommandOutput:
     """Start an approved plan, unless it has started, and wait for its result."""
     return plan_output(await parley.execution_plans.execute(await parley.execution_plans.get(task), retry=retry))
 
@@ -218,7 +218,7 @@ async def skip(
     step: Annotated[str, typer.Argument(metavar="STEP", help="The id of the step, like s2.")],
     output: Annotated[str | None, typer.Option(help="An output to use instead: JSON, or else text.")] = None,
     with_dependents: Annotated[bool, typer.Option(help="Also skip the steps that use its output.")] = False,
-) -> Output:
+) -> CommandOutput:
     """Skip a step, with an output in its place or with the steps that use its output."""
     from cli.step_output import parse_output
 
@@ -233,16 +233,16 @@ async def skip(
 
 
 @client_command(app, "plan")
-async def cancel(parley: "Parley", task: Task) -> Output:
+async def cancel(parley: "Parley", task: Task) -> CommandOutput:
     """Cancel a plan: running steps end, and no other step starts."""
     return plan_output(await parley.execution_plans.cancel(await parley.execution_plans.get(task)))
 
 
 @client_command(app, "plan", has_json=False)
-async def delete(parley: "Parley", task: Task) -> Output:
+async def delete(parley: "Parley", task: Task) -> CommandOutput:
     """Delete a plan that is not running; its session and journal stay."""
     await parley.execution_plans.delete(await parley.execution_plans.get(task))
-    return Output()
+    return CommandOutput()
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cli.client_command import Json, Output, client_command, plan_output, rows_text
+from cli.client_command import Json, CommandOutput, client_command, plan_output, rows_text
 
 if TYPE_CHECKING:
     from parley.client import Parley
@@ -32,10 +32,12 @@ Values = Annotated[list[str], typer.Option("--set", "-s", help='A parameter\'s v
 
 
 @client_command(app, "templates", "list")
-async def listing(parley: "Parley") -> Output:
+async def listing(parley: "Parley") -> CommandOutput:
     """List your templates, newest first, and Parley's own."""
     page = await parley.templates.list(limit=1000)
-    return Output(rows_text([(item.id, item.name, _about(item)) for item in (*page.templates, *page.shipped)]), page)
+    return CommandOutput(
+        rows_text([(item.id, item.name, _about(item)) for item in (*page.templates, *page.shipped)]), page
+    )
 
 
 @client_command(app, "templates", has_json=False)
@@ -43,18 +45,18 @@ async def show(
     parley: "Parley",
     template: Id,
     format_: Annotated[Literal["yaml", "json"], typer.Option("--format", help="The format of the document.")] = "yaml",
-) -> Output:
+) -> CommandOutput:
     """Print the template as a document, and its problems on stderr."""
     document = await parley.templates.document(template, format=format_)
     problems = (await parley.templates.get(template)).problems
-    return Output(document.rstrip(), problems=_drafts(problems), exit_code=int(bool(problems)))
+    return CommandOutput(document.rstrip(), problems=_drafts(problems), exit_code=int(bool(problems)))
 
 
 @client_command(app, "templates", "import")
 async def read(
     parley: "Parley",
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="YAML, or JSON if it is named .json.")],
-) -> Output:
+) -> CommandOutput:
     """Create a template from a document."""
     from shared.documents import decode
 
@@ -73,7 +75,7 @@ async def save(
     parameter: Parameters = [],  # noqa: B006  typer copies it
     name: Name = "",
     as_json: Json = False,
-) -> Output:
+) -> CommandOutput:
     """Create a template from a plan, drafted or executed."""
     view = await parley.templates.from_plan(task, name=name, parameters=_parameters(parameter))
     return _created(view, None if parameter or as_json else await parley.templates.candidates(task))
@@ -86,7 +88,7 @@ async def learn(
     parameter: Parameters = [],  # noqa: B006  typer copies it
     name: Name = "",
     as_json: Json = False,
-) -> Output:
+) -> CommandOutput:
     """Create a template from the actions of a session."""
     view = await parley.templates.learn(session, name=name, parameters=_parameters(parameter))
     return _created(view, None if parameter or as_json else await parley.templates.learnable(session))
@@ -100,7 +102,7 @@ async def use(
     hint: Annotated[
         str, typer.Option(help="A request: the planner makes the plan, using the template as an example.")
     ] = "",
-) -> Output:
+) -> CommandOutput:
     """Start a session with the template's plan, which you then approve."""
     plan = await parley.templates.use(template, _values(assignments), request=hint or None)
     return plan_output(plan)._replace(exit_code=0)
@@ -115,7 +117,7 @@ async def schedule(  # noqa: PLR0913, PLR0917  one parameter per option
     once: Annotated[str, typer.Option(help="Once, like 2027-01-31T07:30+01:00.")] = "",
     off: Annotated[bool, typer.Option("--off", help="Remove the schedule.")] = False,
     assignments: Values = [],  # noqa: B006  typer copies it
-) -> Output:
+) -> CommandOutput:
     """Schedule a template daily or once. Each run starts a session whose plan waits for your approval."""
     from pydantic import ValidationError
 
@@ -129,14 +131,14 @@ async def schedule(  # noqa: PLR0913, PLR0917  one parameter per option
     except ValidationError as error:
         raise typer.BadParameter("; ".join(item["msg"] for item in error.errors())) from None
     view = await parley.templates.schedule(await parley.templates.get(template), new_schedule)
-    return Output(f"Next run: {view.next_run.isoformat()}" if view.next_run else "It is run by hand only.")
+    return CommandOutput(f"Next run: {view.next_run.isoformat()}" if view.next_run else "It is run by hand only.")
 
 
 @client_command(app, "templates", has_json=False)
-async def delete(parley: "Parley", template: Id) -> Output:
+async def delete(parley: "Parley", template: Id) -> CommandOutput:
     """Delete a template; sessions that it started stay."""
     await parley.templates.delete(template)
-    return Output()
+    return CommandOutput()
 
 
 def _about(item: "TemplateLine") -> str:
@@ -170,7 +172,7 @@ def _json(text: str) -> Any:
         return text
 
 
-def _created(view: "TemplateView", candidates: "CandidatePage | None" = None) -> Output:
+def _created(view: "TemplateView", candidates: "CandidatePage | None" = None) -> CommandOutput:
     """The new template, and on stderr values that could be parameters and the problems of a draft."""
     from cli.text import visible
 
@@ -180,7 +182,7 @@ def _created(view: "TemplateView", candidates: "CandidatePage | None" = None) ->
     ]
     arguments = " ".join(f"-s {item.name}=…" for item in view.template.parameters)
     text = f"{view.id}  {view.template.name}\nUse it: parley templates use {view.id} {arguments}".rstrip()
-    return Output(text, view, [*offers, *_drafts(view.problems)])
+    return CommandOutput(text, view, [*offers, *_drafts(view.problems)])
 
 
 def _drafts(problems: Sequence[str]) -> list[str]:
