@@ -18,10 +18,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from cli.bus_client import connect_bus, query_store
 from cli.command import Declined, Unreachable
+from cli.gateway import page_url
 from cli.home import find_running, use_running_nats
 from cli.nats_server import MINIMUM, NatsMissing, find_binary, probe, version_of, without_secrets
 from cli.ports import is_free, who_listens
-from cli.programs import page_url
 from cli.readiness import http_get
 from cli.text import visible
 from packs.retail.data import fingerprint, load

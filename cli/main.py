@@ -308,8 +308,8 @@ def restore(
 @app.command()
 def url() -> None:
     """Print the page's URL with the login token, of the local `parley up` or of the gateway's container."""
+    from cli.gateway import page_url
     from cli.home import find_running
-    from cli.programs import page_url
 
     settings = load_settings()
     running_parley = None if "nats_url" in settings.model_fields_set else find_running(settings.parley_home)

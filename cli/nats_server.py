@@ -110,11 +110,6 @@ class NatsInstance(NamedTuple):
         """The command line of the server, which ends with this process."""
         return bound_to_parent(str(binary), "-c", str(self.config))
 
-    @property
-    def monitoring_url(self) -> str:
-        """See the function of this name."""
-        return monitoring_url(self.folder)
-
 
 def monitoring_url(folder: Path) -> str:
     """The URL of the monitoring of the server in `folder`, which chooses the port. "" before it listens."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.client_command import Json, CommandOutput, client_command, plan_output, rows_text
+from cli.client_command import CommandOutput, Json, client_command, plan_output, rows_text
 from shared.time_zones import own_time_zone
 
 if TYPE_CHECKING:

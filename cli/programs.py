@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pydantic import SecretStr
 
 from cli.entitlements import environment_for
+from cli.gateway import page_url
 from cli.home import secret
 from cli.ports import free_port, is_free, who_listens
 from cli.supervisor import ProcessSpec
@@ -113,11 +114,3 @@ def health_urls(settings: Settings, *, rehearsal: bool) -> dict[str, str]:
 
 def _program(name: str, module: str, overrides: dict[str, str]) -> ProcessSpec:
     return ProcessSpec(name, (sys.executable, "-m", module), environment_for(name, **overrides))
-
-
-def page_url(settings: Settings, *, with_token: bool = True) -> str:
-    """The page's URL for a browser on this machine, with the login token if needed and `with_token`."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.agent_host, settings.agent_host)  # noqa: S104
-    base = f"http://{f'[{host}]' if ':' in host else host}:{settings.agent_port}/"
-    token = settings.parley_token.get_secret_value()
-    return f"{base}?token={token}" if with_token and settings.parley_auth == "token" and token else base

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cli.client_command import Json, CommandOutput, client_command, plan_output, rows_text
+from cli.client_command import CommandOutput, Json, client_command, plan_output, rows_text
 
 if TYPE_CHECKING:
     from parley.client import Parley

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.entitlements import environment_for
+from cli.gateway import page_url
 from cli.home import HomeUnusable, RunningParley, announce, lock_home
 from cli.nats_server import (
     MINIMUM,
@@ -31,7 +32,6 @@ from cli.programs import (
     check_database,
     check_login,
     health_urls,
-    page_url,
     program_specs,
     with_defaults,
 )

@@ -58,15 +58,14 @@ def approve(view: ChatView, *, remember: bool = False) -> ChatEffect:
         case InputRequest(kind="plan"):
             return approve_plan(view)
         case InputRequest(kind="code") if view.code:
-            code = view.code
-            return SendMessage(c.Approval(type="approval", approved=True, version=code.version, hash=code.hash))
+            return SendMessage(_approval(version=view.code.version, hash=view.code.hash))
         case InputRequest(kind="actions", actions=(action, *_)):
-            return SendMessage(
-                c.Approval(
-                    type="approval", approved=True, action_id=action.action_id, hash=action.hash, remember=remember
-                )
-            )
+            return SendMessage(_approval(action_id=action.action_id, hash=action.hash, remember=remember))
     return NOTHING_TO_DECIDE
+
+
+def _approval(*, approved: bool = True, **fields: object) -> c.Approval:
+    return c.Approval.model_validate({"type": "approval", "approved": approved, **fields})
 
 
 def approve_plan(view: ChatView, *, preapprove: Sequence[str] = (), start: bool = True) -> ChatEffect:
@@ -74,20 +73,14 @@ def approve_plan(view: ChatView, *, preapprove: Sequence[str] = (), start: bool 
     plan = view.plan
     if plan is None or view.request is None or view.request.kind != "plan":
         return ShowText(TERMINAL["approve_plan_only"]) if preapprove or not start else NOTHING_TO_DECIDE
-    approval = {"approved": True, "version": plan.version, "hash": plan.hash, "preapprove": preapprove, "start": start}
-    return SendMessage(c.Approval.model_validate({"type": "approval", **approval}))
+    return SendMessage(_approval(version=plan.version, hash=plan.hash, preapprove=preapprove, start=start))
 
 
 def approve_all(view: ChatView) -> ChatEffect:
     """Approve each of the actions on the screen, with the arguments shown."""
     match view.request:
         case InputRequest(kind="actions", actions=actions) if actions:
-            return SendMessages(
-                tuple(
-                    c.Approval(type="approval", approved=True, action_id=action.action_id, hash=action.hash)
-                    for action in actions
-                )
-            )
+            return SendMessages(tuple(_approval(action_id=action.action_id, hash=action.hash) for action in actions))
     return NOTHING_TO_DECIDE
 
 
@@ -105,9 +98,9 @@ def reject(view: ChatView, reason: str = "") -> ChatEffect:
     """Reject what is in review. A reason asks for another version; without one the gateway asks what to change."""
     match view.request:
         case InputRequest(kind="plan") if view.plan:
-            return SendMessage(c.Approval(type="approval", approved=False, version=view.plan.version, reason=reason))
+            return SendMessage(_approval(approved=False, version=view.plan.version, reason=reason))
         case InputRequest(kind="code") if view.code:
-            return SendMessage(c.Approval(type="approval", approved=False, version=view.code.version, reason=reason))
+            return SendMessage(_approval(approved=False, version=view.code.version, reason=reason))
         case InputRequest(kind="actions", actions=(action, *_)):
             return SendMessage(refusal(action, reason))
     return NOTHING_TO_DECIDE
@@ -115,7 +108,7 @@ def reject(view: ChatView, reason: str = "") -> ChatEffect:
 
 def refusal(action: ActionSection, reason: str) -> c.Approval:
     """The message that declines this action."""
-    return c.Approval(type="approval", approved=False, action_id=action.action_id, reason=reason)
+    return _approval(approved=False, action_id=action.action_id, reason=reason)
 
 
 def replan(view: ChatView) -> ChatEffect:

@@ -7,10 +7,9 @@ from typing import assert_never
 from pydantic import JsonValue
 from rich.console import Group, RenderableType
 from rich.markdown import Markdown
-from rich.padding import Padding
 from rich.text import Text
 
-from cli.chat.panels import TitledPanel, python_source
+from cli.chat.panels import PythonSource, TitledPanel, inset
 from cli.chat.state import ChatView
 from cli.text import short, visible
 from parley.events import facts
@@ -34,18 +33,18 @@ def turn_summary(entry: j.TurnEntry, event: Turn, title: str) -> RenderableType:
     """A turn with its goal and actions."""
     parts: list[RenderableType] = [Text.assemble((f"▸ Turn {entry.number}: ", "bold cyan"), (visible(title), "bold"))]
     if entry.reasoning:
-        parts.append(_inset(Text(short(entry.reasoning, MAX_TEXT), style="dim")))
+        parts.append(inset(Text(short(entry.reasoning, MAX_TEXT), style="dim")))
     if isinstance(event, facts.TurnPlanned) and len(event.sub_goals) > 1:
         goals = " › ".join(short(goal, 60) for goal in event.sub_goals)
-        parts.append(_inset(Text(f"way: {goals}", style="dim")))
+        parts.append(inset(Text(f"way: {goals}", style="dim")))
     if entry.recalled:
         notes = "; ".join(short(item.request, 50) for item in entry.recalled)
         count = len(entry.recalled)
         recalled = JOURNAL["recalled_one"] if count == 1 else JOURNAL["recalled"].format(count=count)
-        parts.append(_inset(Text(f"{recalled}: {notes}", style="dim")))
-    parts += [_inset(call_lines(action)) for action in event.actions if action.tool != RUN_CODE]
+        parts.append(inset(Text(f"{recalled}: {notes}", style="dim")))
+    parts += [inset(call_lines(action)) for action in event.actions if action.tool != RUN_CODE]
     if not event.actions:
-        parts.append(_inset(Text(JOURNAL["answer_follows"], style="dim")))
+        parts.append(inset(Text(JOURNAL["answer_follows"], style="dim")))
     return Group(*parts)
 
 
@@ -79,10 +78,6 @@ def _arguments(arguments: Mapping[str, JsonValue]) -> str:
 
 def _value(value: JsonValue) -> str:
     return short(json.dumps(value, ensure_ascii=False), MAX_VALUE)
-
-
-def _inset(part: RenderableType) -> RenderableType:
-    return Padding(part, (0, 0, 0, 2), expand=False)
 
 
 # --- approval
@@ -141,7 +136,7 @@ def action_outcome(event: Outcome, tool: str, summary: str) -> RenderableType:
     lines = [Text(short(summary, MAX_TEXT), style="dim" if event.ok else "red")]
     if event.size is not None:
         lines.append(Text(JOURNAL["beginning"].format(size=f"{event.size:,} bytes"), style="dim"))
-    return Group(head, *(Padding(line, (0, 0, 0, 4), expand=False) for line in lines))
+    return Group(head, *(inset(line, 4) for line in lines))
 
 
 def _program(event: Outcome, result: Mapping[str, JsonValue]) -> RenderableType:
@@ -167,7 +162,7 @@ def verdict_lines(line: j.VerdictLine) -> RenderableType:
     headline = Text.assemble(
         (f"{mark} {line.word}, {line.next}", style), (verdict_source, "dim"), short(line.text, MAX_TEXT)
     )
-    return Group(headline, *(_inset(_sub_goal(item)) for item in line.sub_goals))
+    return Group(headline, *(inset(_sub_goal(item)) for item in line.sub_goals))
 
 
 def _sub_goal(line: j.SubGoalLine) -> Text:
@@ -200,7 +195,7 @@ def _offer_body(draft: OfferedDraft, view: ChatView) -> Iterator[RenderableType]
         case OfferedCode():
             if draft.explanation:
                 yield Markdown(visible(draft.explanation), hyperlinks=False)
-            yield python_source(draft.code.rstrip())
+            yield PythonSource(draft.code.rstrip())
         case OfferedTurn():
             yield Text(visible(draft.sub_goal), style="bold")
             yield from map(call_lines, draft.actions)

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
-from cli.nats_server import NatsMissing, find_binary, prepare, probe
+from cli.nats_server import NatsMissing, find_binary, monitoring_url, prepare, probe
 
 ATTEMPTS = 3  # another program may take the chosen port first
 
@@ -41,7 +41,7 @@ class NatsServer:
     def monitoring_url(self) -> str:
         """The URL of the server's monitoring; a different one after a restart."""
         deadline = time.monotonic() + 5
-        while not (url := self._place.monitoring_url) and time.monotonic() < deadline:
+        while not (url := monitoring_url(self._place.folder)) and time.monotonic() < deadline:
             time.sleep(0.01)
         return url
 

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from cli.gateway import page_url
 from cli.home import HomeUnusable, RunningParley, announce, find_running, lock_home, secret, use_running_nats
 from cli.nats_server import version_of, without_secrets
-from cli.programs import CannotStart, check_address, check_login, health_urls, page_url, program_specs, with_defaults
+from cli.programs import CannotStart, check_address, check_login, health_urls, program_specs, with_defaults
 from cli.readiness import HttpReply, describe_reply, watch
 from cli.supervisor import ProcessSpec
 from cli.up import compact, is_ready_line
