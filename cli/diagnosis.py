@@ -26,6 +26,10 @@ from shared.store import PlanStoreClient, StoreRefused, StoreUnavailable
 from shared.store_api import DEAD_LIST, DeadPage, ListDead
 
 WorkLocation = Literal["waiting", "in progress", "done", "gone", "unknown"]
+# An idle worker keeps requesting messages, so one of these checks of its consumer sees a request.
+CONSUMER_CHECKS = 10
+CHECK_INTERVAL = 0.2  # seconds
+MAX_LETTERS = 1000
 
 
 class FoldedSession(NamedTuple):
@@ -275,12 +279,6 @@ def _whereabouts(findings: Findings) -> str:
         "unknown": f"{service} has been due since {findings.since}.",
     }
     return sentences[findings.work_location]
-
-
-# An idle worker keeps requesting messages, so one of these checks of its consumer sees a request.
-CONSUMER_CHECKS = 10
-CHECK_INTERVAL = 0.2  # seconds
-MAX_LETTERS = 1000
 
 
 async def doctor_session(settings: Settings, session_id: str) -> int:

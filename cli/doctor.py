@@ -22,7 +22,7 @@ from cli.gateway import page_url
 from cli.home import find_running, use_running_nats
 from cli.nats_server import MINIMUM, NatsMissing, find_binary, probe, version_of, without_secrets
 from cli.ports import is_free, who_listens
-from cli.readiness import http_get
+from cli.programs import http_get
 from cli.text import visible
 from packs.retail.data import fingerprint, load
 from packs.retail.generate import generate

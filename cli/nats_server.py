@@ -15,10 +15,13 @@ from urllib.parse import urlsplit
 from cli.child_command import bound_to_parent
 from cli.home import secret
 from cli.ports import free_port
-from cli.readiness import http_get
+from cli.programs import http_get
 from cli.supervisor import SupervisedProgram
 
 MINIMUM = (2, 12)  # the first version with scheduled messages, which timers need
+STORAGE_INTERVAL = 2.0  # seconds between two checks
+ENOUGH_ROOM = 8_000_000  # bytes: a block of the log
+WRITE_ERROR = "write error"  # in the server's health report, until it is started again
 
 
 class NatsMissing(Exception):
@@ -151,11 +154,6 @@ def prepare(home: Path, *, port: int = 0, durable: bool = True) -> NatsInstance:
 def _quoted(path: Path) -> str:
     """A string in the server's configuration, which has no `\\u` escapes."""
     return json.dumps(str(path), ensure_ascii=False)
-
-
-STORAGE_INTERVAL = 2.0  # seconds between two checks
-ENOUGH_ROOM = 8_000_000  # bytes: a block of the log
-WRITE_ERROR = "write error"  # in the server's health report, until it is started again
 
 
 async def restart_when_there_is_room(folder: Path, server: SupervisedProgram, say: Callable[[str], None]) -> None:

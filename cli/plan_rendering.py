@@ -29,6 +29,14 @@ EFFECTS = {"write": REVIEW["effect_write"], "irreversible": REVIEW["effect_irrev
 
 type Numbers = Mapping[str, int]  # step number by step id
 
+CHANGE_WORDS = {
+    "same": REVIEW["step_same"],
+    "changed": REVIEW["step_changed"],
+    "moved": REVIEW["step_in_new_place"],
+    "added": REVIEW["step_new"],
+    "removed": REVIEW["step_removed"],
+}
+
 
 def plan_text(plan: ExecutionPlan, columns: int) -> str:
     """The goal, the status and the steps of a plan."""
@@ -213,15 +221,6 @@ def _change_line(change: Change) -> str:
         for value in (change.before, change.after)
     )
     return f"{change.label or change.path}: {before} → {after}"
-
-
-CHANGE_WORDS = {
-    "same": REVIEW["step_same"],
-    "changed": REVIEW["step_changed"],
-    "moved": REVIEW["step_in_new_place"],
-    "added": REVIEW["step_new"],
-    "removed": REVIEW["step_removed"],
-}
 
 
 def origin(version: PlanVersion) -> str:

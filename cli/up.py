@@ -32,10 +32,11 @@ from cli.programs import (
     check_database,
     check_login,
     health_urls,
+    missing_programs,
     program_specs,
+    watch,
     with_defaults,
 )
-from cli.readiness import missing_programs, watch
 from cli.supervisor import ProcessSpec, Supervisor
 from cli.text import visible
 from shared.bus import provision as bus  # before any thread starts: two threads must not import parts of one package

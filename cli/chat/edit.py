@@ -19,6 +19,12 @@ from parley.protocol.words import TERMINAL
 Editor = Callable[[str, str], Awaitable[str | None]]
 """Takes a text and a file suffix; returns the changed text, or None if the user left it unchanged."""
 
+_STEP = re.compile(r"^\s{0,3}(?:\d{1,3}[.)]|[-*])\s+(.*)$")
+HELP = """\
+# Change the plan above, then save and close. One numbered line is one step; a line
+# that is indented continues the step before it. Lines that begin with # are ignored.
+"""
+
 
 class NoEditor(Exception):
     """No editor program can be started."""
@@ -145,13 +151,6 @@ def last_result(view: ChatView) -> dict[str, JsonValue] | None:
     ]
     tables = [result for result in results if isinstance(result, dict)]
     return tables[-1] if tables else None
-
-
-_STEP = re.compile(r"^\s{0,3}(?:\d{1,3}[.)]|[-*])\s+(.*)$")
-HELP = """\
-# Change the plan above, then save and close. One numbered line is one step; a line
-# that is indented continues the step before it. Lines that begin with # are ignored.
-"""
 
 
 class EditedPlan(NamedTuple):
