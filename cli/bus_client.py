@@ -2,18 +2,27 @@
 
 import asyncio
 import contextlib
+import uuid
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 
 from cli.command import Declined, Unreachable
 from cli.home import use_running_nats
 from cli.nats_server import probe, without_secrets
 from shared.bus import Bus
+from shared.domain.actors import USER_PREFIX
+from shared.domain.commands import CommandMeta
 from shared.log import UpgradeNeeded
 from shared.settings import Settings
 from shared.store import PlanStoreClient, StoreRefused, StoreUnavailable
 from shared.store_api import StoreMessage, Verb
 
 LOCAL_USER = "local"  # the only user of a gateway without accounts
+
+
+def command_of(user: str) -> CommandMeta:
+    """The metadata of a new command of this user."""
+    return CommandMeta(actor=f"{USER_PREFIX}{user}", at=datetime.now(UTC), id=uuid.uuid4().hex)
 
 
 @contextlib.asynccontextmanager

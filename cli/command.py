@@ -1,12 +1,17 @@
-"""Runs a command and turns its errors into a message on stderr and an exit code."""
+"""What every command begins with: the settings, and running it, with its errors as a message and an exit code."""
+
+# ruff: noqa: PLC0415  deferred imports, so that --help is quick
 
 import asyncio
 import logging
 import sys
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import structlog
+import typer
+
+if TYPE_CHECKING:
+    from shared.settings import Settings
 
 
 class Unreachable(Exception):
@@ -19,6 +24,8 @@ class Declined(Exception):
 
 def silence_logs() -> None:
     """Log errors only, and to stderr: a program may read the command's stdout."""
+    import structlog
+
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
@@ -38,3 +45,24 @@ def run_command(name: str, command: Callable[[], Coroutine[Any, Any, int]]) -> i
     except BrokenPipeError:  # the reader has closed the pipe
         sys.stderr.close()
         return 0
+
+
+def load_settings() -> "Settings":
+    """The settings. Exits with 2 and a message if one of them is invalid."""
+    from pydantic import ValidationError
+
+    from shared.settings import Settings
+
+    try:
+        return Settings()
+    except ValidationError as error:
+        for problem in error.errors(include_url=False, include_input=False):
+            name = str(problem["loc"][0]).upper() if problem["loc"] else "the environment"
+            print(f"parley: {name}: {problem['msg']}", file=sys.stderr)
+        raise typer.Exit(2) from None
+
+
+def run_with_settings(name: str, command: "Callable[[Settings], Coroutine[Any, Any, int]]") -> None:
+    """Run a command and exit with its code; `name` is the command's in error messages."""
+    settings = load_settings()
+    raise typer.Exit(run_command(name, lambda: command(settings)))

@@ -1,19 +1,15 @@
 """`parley dead`: lists quarantined messages and dead letters, dismisses them, and retries failed stages."""
 
 import re
-import uuid
-from datetime import UTC, datetime
 
 from rich.console import Console
 from rich.text import Text
 
-from cli.bus_client import LOCAL_USER, connect_bus, query_store
+from cli.bus_client import LOCAL_USER, command_of, connect_bus, query_store
 from cli.command import Declined, Unreachable
 from cli.text import print_visible, short, visible
 from shared.bus.topology import SESSIONS
 from shared.domain import commands as c
-from shared.domain.actors import USER_PREFIX
-from shared.domain.commands import CommandMeta
 from shared.domain.errors import CommandRefused
 from shared.log import LogUnavailable, commit
 from shared.settings import Settings
@@ -105,7 +101,7 @@ async def dismiss(settings: Settings, name: str) -> int:
 async def retry(settings: Settings, session_id: str) -> int:
     """Retry the session's failed stage. Raises Unreachable, Declined."""
     async with connect_bus(settings) as bus:
-        meta = CommandMeta(actor=f"{USER_PREFIX}{LOCAL_USER}", at=datetime.now(UTC), id=uuid.uuid4().hex)
+        meta = command_of(LOCAL_USER)
         try:
             loaded = await PlanStoreClient(bus).load(session_id)
             if not loaded.session.version:

@@ -4,30 +4,76 @@ import asyncio
 import importlib
 import shutil
 import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 from rich.console import Console
-from sqlalchemy import text
+from rich.table import Table
+from rich.text import Text
+from sqlalchemy import Connection, inspect, select, text
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from cli.doctor_check import DoctorCheck, Outcome, check_table, first_line
-from cli.doctor_store import check_store
-from cli.doctor_tools import check_mcp, check_retail
-from cli.doctor_upgrade import check_upgrade
+from cli.bus_client import connect_bus, query_store
+from cli.command import Declined, Unreachable
+from cli.gateway import page_url
 from cli.home import find_running, use_running_nats
 from cli.nats_server import MINIMUM, NatsMissing, find_binary, probe, version_of, without_secrets
 from cli.ports import is_free, who_listens
-from cli.readiness import http_get
+from cli.programs import http_get
+from cli.text import visible
+from packs.retail.data import fingerprint, load
+from packs.retail.generate import generate
+from packs.retail.tables import bases
+from parley.protocol.tools import TOOLS_LIST, ListTools, ToolPage
+from shared.bus import BusUnavailable
+from shared.documents import decode, read_json
+from shared.log import LogUnavailable
 from shared.sandbox import available
 from shared.settings import Settings
+from shared.store import PlanStoreClient
+from shared.store_api import HEALTH, Health
 from shared.unavailable import DAMAGED, database_advice
 
 _DISK_ENOUGH, _DISK_MINIMUM = 1_000_000_000, 100_000_000  # bytes of disk
 _PAYLOAD = 4 * 1024 * 1024  # bytes of a message that Parley's own servers accept
 _REQUEST_TIMEOUT = 5.0  # seconds for a server to answer
+_STORE_WAIT = 3  # seconds for plan_store's answer
 _ELECTION_TIMEOUT = 25.0  # seconds, enough for a cluster that has just lost a server
 _PAGE = Path(__file__).parent.parent / "services" / "gateway" / "page" / "index.html"
+
+
+Outcome = Literal["ok", "warn", "fail"]
+_COLOUR: dict[Outcome, str] = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+class DoctorCheck(NamedTuple):
+    """One row of the report: what was checked, the outcome, the finding, and what to do about it."""
+
+    name: str
+    outcome: Outcome
+    finding: str
+    advice: str = ""
+
+
+def check_table(checks: Sequence[DoctorCheck]) -> Table:
+    """The report. Advice goes below the finding: two columns would be too narrow for URLs and paths."""
+    report = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("", "check", "found, and → what to do"):
+        report.add_column(heading, overflow="fold")
+    for check in checks:
+        text = Text(visible(check.finding))
+        if check.advice:
+            text.append(f"\n→ {check.advice}", style="bold")
+        report.add_row(Text(check.outcome, style=_COLOUR[check.outcome]), Text(check.name), text)
+    return report
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, at most 160 characters."""
+    return (str(error) or type(error).__name__).strip().splitlines()[0][:160]
 
 
 def doctor(settings: Settings) -> int:
@@ -50,7 +96,6 @@ async def run_checks(settings: Settings) -> list[DoctorCheck]:
         broker,
         await check_streams(reached, broker),
         *await check_store(reached, broker),
-        await check_upgrade(reached, broker),
         await check_database(settings),
         await asyncio.to_thread(check_model, reached),
         check_prices(reached),
@@ -83,9 +128,9 @@ def check_home(settings: Settings) -> DoctorCheck:
 def _uses_home(settings: Settings) -> bool:
     """Whether Parley's own NATS or SQLite writes to PARLEY_HOME."""
     home = settings.parley_home.resolve()
-    urls = (settings.sql_url, settings.retail_url)
-    files = [Path(url.partition(":///")[2]).resolve() for url in urls if url.startswith("sqlite")]
-    return "nats_url" not in settings.model_fields_set or any(file.is_relative_to(home) for file in files)
+    files = map(_sqlite_file, (settings.sql_url, settings.retail_url))
+    is_local = any(file.resolve().is_relative_to(home) for file in files if file)
+    return is_local or "nats_url" not in settings.model_fields_set
 
 
 def _writable(folder: Path) -> bool:
@@ -168,22 +213,34 @@ async def check_streams(settings: Settings, broker: DoctorCheck) -> DoctorCheck:
 async def check_database(settings: Settings) -> DoctorCheck:
     """Whether the database can be reached. plan_store creates a local one that does not exist yet."""
     address = without_secrets(settings.sql_url)
-    file = Path(settings.sql_url.partition(":///")[2] if settings.sql_url.startswith("sqlite") else "")
-    if file.name and not await asyncio.to_thread(file.exists):
+    file = _sqlite_file(settings.sql_url)
+    if file and not await asyncio.to_thread(file.exists):
         return DoctorCheck("database", "ok", f"{address} (will be made)")
-    engine = create_async_engine(settings.sql_url)
     try:
-        async with asyncio.timeout(_REQUEST_TIMEOUT), engine.connect() as connection:
+        async with _connection(settings.sql_url) as connection:
             # SQLite opens the file only when a statement needs it.
-            finding = await connection.scalar(text("pragma quick_check(1)" if file.name else "select 'ok'"))
-            if finding != "ok":
-                return DoctorCheck("database", "fail", f"{address}: {finding}", DAMAGED)
+            finding = await connection.scalar(text("pragma quick_check(1)" if file else "select 'ok'"))
     except (OSError, SQLAlchemyError) as error:
         advice = database_advice(str(error)) or "start it, or look at DATABASE_URL"
         return DoctorCheck("database", "fail", f"{address}: {first_line(error)}", advice)
+    if finding != "ok":
+        return DoctorCheck("database", "fail", f"{address}: {finding}", DAMAGED)
+    return DoctorCheck("database", "ok", address)
+
+
+def _sqlite_file(url: str) -> Path | None:
+    return Path(url.partition(":///")[2]) if url.startswith("sqlite") else None
+
+
+@asynccontextmanager
+async def _connection(url: str) -> AsyncIterator[AsyncConnection]:
+    """A connection to the database. Raises OSError, SQLAlchemyError."""
+    engine = create_async_engine(url)
+    try:
+        async with asyncio.timeout(_REQUEST_TIMEOUT), engine.connect() as connection:
+            yield connection
     finally:
         await engine.dispose()
-    return DoctorCheck("database", "ok", address)
 
 
 def check_model(settings: Settings) -> DoctorCheck:
@@ -261,8 +318,102 @@ def check_port(settings: Settings, *, up: int) -> DoctorCheck:
 
 
 def _is_a_gateway(settings: Settings) -> bool:
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.agent_host, settings.agent_host)  # noqa: S104  compared, not bound
-    address = f"[{host}]" if ":" in host else host
-    return (
-        http_get(f"http://{address}:{settings.agent_port}/healthz", timeout=_REQUEST_TIMEOUT).text == '{"alive":true}'
-    )
+    url = f"{page_url(settings, with_token=False)}healthz"
+    return http_get(url, timeout=_REQUEST_TIMEOUT).text == '{"alive":true}'
+
+
+async def check_store(settings: Settings, broker: DoctorCheck) -> list[DoctorCheck]:
+    """Checks of NATS' storage and of sessions that wait for a newer release, and one for each problem of plan_store.
+
+    `broker` is the result of `check_nats`.
+    """
+    if broker.outcome != "ok" or "nats_url" not in settings.model_fields_set:
+        return [DoctorCheck("upgrade", "ok", "not looked at: Parley is not running")]
+    storage = DoctorCheck("storage", "ok", "NATS stores events")
+    try:
+        async with connect_bus(settings) as bus:
+            try:
+                await bus.log.check_writable()
+            except LogUnavailable as error:
+                advice = "make room, then restart nats-server (parley up restarts its own)"
+                storage = DoctorCheck("storage", "fail", str(error), advice)
+            report = await query_store(PlanStoreClient(bus, wait=_STORE_WAIT), HEALTH, Health())
+    except (Unreachable, Declined) as error:
+        why = str(error).splitlines()[0]
+        advice = database_advice(str(error)) or "start it, or see its log"
+        upgrade = DoctorCheck("upgrade", "warn", f"not looked at: {why}", "see plan_store")
+        return [storage, DoctorCheck("plan_store", "fail", why, advice), upgrade]
+    upgrade = DoctorCheck("upgrade", "ok", "no session waits for a newer release")
+    if waiting := report.waiting_for_upgrade:
+        finding = f"{waiting} sessions were continued by a newer release, and wait for it"
+        upgrade = DoctorCheck("upgrade", "fail", finding, "upgrade all services; nothing is lost meanwhile")
+    problems = [(name, *problem.partition(": ")) for name, problem in report.problems.items()]
+    return [storage, *(DoctorCheck(name, "fail", finding, advice) for name, finding, _, advice in problems), upgrade]
+
+
+async def check_mcp(settings: Settings, *, is_up: bool) -> DoctorCheck:
+    """Whether the file of MCP servers is valid, and whether the running executor has connected to them."""
+    if settings.parley_mcp_config is None:
+        return DoctorCheck("MCP", "ok", "no servers are configured (PARLEY_MCP_CONFIG)")
+    try:
+        names = await asyncio.to_thread(_servers, settings.parley_mcp_config)
+    except (OSError, ValueError) as error:
+        return DoctorCheck(
+            "MCP",
+            "fail",
+            f"{settings.parley_mcp_config}: {first_line(error)}",
+            "mend the file, or unset PARLEY_MCP_CONFIG",
+        )
+    finding = f"{', '.join(names) or 'no server'} in {settings.parley_mcp_config}"
+    if not is_up:
+        return DoctorCheck("MCP", "ok", f"{finding}; not asked: nothing runs")
+    try:
+        async with connect_bus(settings) as bus:
+            answer = await bus.request(
+                TOOLS_LIST, ListTools(limit=1).model_dump_json().encode(), timeout=_REQUEST_TIMEOUT
+            )
+    except (Unreachable, BusUnavailable):
+        return DoctorCheck("MCP", "warn", f"{finding}; no executor answers", "start it: it is who connects to them")
+    troubles = ToolPage.model_validate_json(answer).troubles
+    if troubles:
+        return DoctorCheck(
+            "MCP", "warn", f"{finding}; {troubles[0]}"[:400], "its tools are missing until that is mended"
+        )
+    return DoctorCheck("MCP", "ok", f"{finding}; all connected")
+
+
+def _servers(path: Path) -> list[str]:
+    """The names of the servers. Raises OSError, ValueError. The executor validates the rest of the file."""
+    document = read_json(decode(path.read_bytes()))
+    servers = document.get("mcpServers") if isinstance(document, dict) else None
+    if not isinstance(servers, dict):
+        raise ValueError("mcpServers is missing")
+    return sorted(servers)
+
+
+async def check_retail(settings: Settings) -> DoctorCheck:
+    """Whether the retail store can be reached and was created from the configured data."""
+    address = without_secrets(settings.retail_url)
+    folder = settings.parley_retail_data_dir
+    try:
+        configured = fingerprint(await asyncio.to_thread(load, folder) if folder else generate())
+    except ValueError as error:
+        return DoctorCheck("retail store", "fail", first_line(error), "look at PARLEY_RETAIL_DATA_DIR")
+    file = _sqlite_file(settings.retail_url)
+    if file and not await asyncio.to_thread(file.exists):
+        return DoctorCheck("retail store", "ok", f"{address} (will be made)")
+    try:
+        async with _connection(settings.retail_url) as connection:
+            stored = await connection.run_sync(_stored_fingerprint)
+    except (OSError, SQLAlchemyError) as error:
+        advice = "start it, or look at RETAIL_DATABASE_URL"
+        return DoctorCheck("retail store", "fail", f"{address}: {first_line(error)}", advice)
+    if stored and stored != configured:
+        advice = "set PARLEY_RETAIL_DATA_DIR as before, or name another RETAIL_DATABASE_URL"
+        return DoctorCheck("retail store", "fail", f"{address} was begun with other data", advice)
+    return DoctorCheck("retail store", "ok", address if stored else f"{address} (will be filled)")
+
+
+def _stored_fingerprint(connection: Connection) -> str | None:
+    """The fingerprint of the data that the store was created from; None if it is empty."""
+    return connection.scalar(select(bases.c.fingerprint)) if inspect(connection).has_table(bases.name) else None

@@ -1,4 +1,4 @@
-"""Finds the gateway that commands talk to, and explains its errors."""
+"""Finds the gateway that commands and browsers talk to, and explains its errors."""
 
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
@@ -41,8 +41,15 @@ def find_gateway(settings: Settings, url: str = "") -> GatewayAddress:
     is_configured = {"agent_host", "agent_port"} & settings.model_fields_set and settings.agent_port  # 0 names no port
     if page and not is_configured:
         return GatewayAddress(f"ws://{page.netloc}/ws", token)
+    return GatewayAddress(f"ws://{urlsplit(page_url(settings, with_token=False)).netloc}/ws", token)
+
+
+def page_url(settings: Settings, *, with_token: bool = True) -> str:
+    """The page's URL for a browser on this machine, with the login token if needed and `with_token`."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.agent_host, settings.agent_host)  # noqa: S104
-    return GatewayAddress(f"ws://{f'[{host}]' if ':' in host else host}:{settings.agent_port}/ws", token)
+    base = f"http://{f'[{host}]' if ':' in host else host}:{settings.agent_port}/"
+    token = settings.parley_token.get_secret_value()
+    return f"{base}?token={token}" if with_token and settings.parley_auth == "token" and token else base
 
 
 def explain(error: ParleyError) -> str:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cli import backup_commands, container_commands, plans, templates
-from cli.entry import load_settings, run_with_settings
+from cli import plans, templates
+from cli.client_command import Json
+from cli.command import load_settings, run_with_settings
 from cli.tasks.commands import app as tasks
 from shared.environment import keep_files_private
 
@@ -27,8 +28,6 @@ app = typer.Typer(
 )
 for _name, _group in (("tasks", tasks), ("plan", plans.app), ("templates", templates.app)):
     app.add_typer(_group, name=_name)
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def main() -> None:
@@ -79,7 +78,7 @@ def doctor(
 ) -> None:
     """Check this machine, the settings and the services; or explain what a session waits for."""
     if session:
-        from cli.doctor_session import doctor_session
+        from cli.diagnosis import doctor_session
 
         run_with_settings("doctor", lambda settings: doctor_session(settings, session))
     from cli import doctor as checks
@@ -288,8 +287,51 @@ def dead(
     run_with_settings("dead", lambda settings: dead_letters.dead(settings, as_json=as_json, dismissed=dismissed))
 
 
-for _command in (backup_commands.backup, backup_commands.restore, container_commands.url, container_commands.secrets):
-    app.command()(_command)
+@app.command()
+def backup(folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new or empty folder.")]) -> None:
+    """Copy the log, timers, artefacts and SQLite databases into a folder, also while services run."""
+    from cli.backup import create_backup
+
+    run_with_settings("backup", lambda settings: create_backup(settings, folder))
+
+
+@app.command()
+def restore(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder that `parley backup` wrote.")],
+) -> None:
+    """Restore a backup to an empty NATS server and an empty PARLEY_HOME, while no service runs."""
+    from cli.backup import restore_backup
+
+    run_with_settings("restore", lambda settings: restore_backup(settings, folder))
+
+
+@app.command()
+def url() -> None:
+    """Print the page's URL with the login token, of the local `parley up` or of the gateway's container."""
+    from cli.gateway import page_url
+    from cli.home import find_running
+
+    settings = load_settings()
+    running_parley = None if "nats_url" in settings.model_fields_set else find_running(settings.parley_home)
+    print(running_parley.page if running_parley else page_url(settings))
+
+
+@app.command()
+def secrets(
+    replace: Annotated[
+        str, typer.Option("--set", metavar="NAME", help="Read this one from stdin; empty input resets it.")
+    ] = "",
+) -> None:
+    """In containers: create missing passwords and distribute each to its container."""
+    from cli.container_secrets import NoSuchSecret, NotInContainers, distribute_secrets
+
+    try:
+        distribute_secrets(load_settings(), replace=replace)
+    except NoSuchSecret as error:
+        raise typer.BadParameter(str(error), param_hint="--set") from error
+    except NotInContainers as error:
+        typer.echo(f"parley secrets: {error}", err=True)
+        raise typer.Exit(1) from error
 
 
 if __name__ == "__main__":

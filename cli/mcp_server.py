@@ -5,10 +5,12 @@ It is an ordinary client of the running gateway. stdout belongs to the MCP proto
 
 import asyncio
 import hmac
+import inspect
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing, suppress
+from functools import wraps
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
 
@@ -21,9 +23,9 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from cli import mcp_plans as plans
 from cli.command import Declined
 from cli.gateway import GatewayAddress, explain, find_gateway
-from cli.mcp_plans import PlanTools
 from cli.mcp_state import SessionItem, Sessions, SessionState, state_of
 from cli.ports import is_free, who_listens
 from parley.client import Parley, ParleyError
@@ -47,139 +49,141 @@ Version = Annotated[int, Field(ge=1, description="The version to decide about, f
 Hash = Annotated[str, Field(min_length=1, description="Its hash, from read_session.")]
 
 
-class SessionTools:
-    """The session tools. Each call finds the gateway again, because `parley up` may have been restarted."""
+async def start_session(
+    parley: Parley,
+    request: Annotated[str, Field(min_length=1, max_length=50_000, description="The user's request, in words.")],
+    workflow: Annotated[Workflow | None, Field(description="null: the default.")] = None,
+    settings: Annotated[SessionSettings | None, Field(description="null: the defaults.")] = None,
+) -> SessionState:
+    """Start a session with a request. Planning takes a while: call wait next."""
+    session = await parley.start(request, workflow=workflow, settings=settings, time_zone=own_time_zone())
+    return state_of(session.id, await session.screen())
 
-    def __init__(self, find: Callable[[], GatewayAddress]) -> None:
-        self._find = find
 
-    async def start_session(
-        self,
-        request: Annotated[str, Field(min_length=1, max_length=50_000, description="The user's request, in words.")],
-        workflow: Annotated[Workflow | None, Field(description="null: the default.")] = None,
-        settings: Annotated[SessionSettings | None, Field(description="null: the defaults.")] = None,
-    ) -> SessionState:
-        """Start a session with a request. Planning takes a while: call wait next."""
-        async with self.parley() as parley:
-            session = await parley.start(request, workflow=workflow, settings=settings, time_zone=own_time_zone())
-            return state_of(session.id, await session.screen())
+async def read_session(parley: Parley, session_id: SessionId) -> SessionState:
+    """Read a session: plan and code with version and hash, what waits for the user, and the answer."""
+    return state_of(session_id, await parley.session(session_id).screen())
 
-    async def read_session(self, session_id: SessionId) -> SessionState:
-        """Read a session: plan and code with version and hash, what waits for the user, and the answer."""
-        async with self.parley() as parley:
-            return state_of(session_id, await parley.session(session_id).screen())
 
-    async def list_sessions(
-        self,
-        words: Annotated[str, Field(max_length=500, description="Only sessions that contain all of these words.")] = "",
-        limit: Annotated[int, Field(ge=1, le=100)] = 20,
-    ) -> Sessions:
-        """List the user's sessions, newest first."""
-        async with self.parley() as parley:
-            page = await parley.sessions(words, limit=limit)
-        return Sessions(sessions=tuple(SessionItem.of(row) for row in page.sessions), total=page.total)
+async def list_sessions(
+    parley: Parley,
+    words: Annotated[str, Field(max_length=500, description="Only sessions that contain all of these words.")] = "",
+    limit: Annotated[int, Field(ge=1, le=100)] = 20,
+) -> Sessions:
+    """List the user's sessions, newest first."""
+    page = await parley.sessions(words, limit=limit)
+    return Sessions(sessions=tuple(SessionItem.of(row) for row in page.sessions), total=page.total)
 
-    async def wait(self, session_id: SessionId, seconds: Annotated[float, Field(ge=0, le=60)] = 30) -> SessionState:
-        """Wait until the session needs the user or rests, at most this many seconds; returns its state."""
-        async with self.parley() as parley:
-            session = parley.session(session_id)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(seconds), aclosing(session.screens()) as screens:
-                    async for screen in screens:
-                        state = state_of(session_id, screen)
-                        if state.waits_for != "work":
-                            return state
-            return state_of(session_id, await session.screen())
 
-    async def approve(
-        self,
-        session_id: SessionId,
-        version: Version,
-        hash: Hash,  # noqa: A002  the protocol's name
-        action_id: Annotated[str | None, Field(description="The action, if actions wait.")] = None,
-    ) -> SessionState:
-        """Approve exactly this plan, code or action, only after the user has approved it."""
-        yes = {"approved": True, "version": version, "hash": hash, "action_id": action_id}
-        return await self._send(session_id, type="approval", **yes)
+async def wait(
+    parley: Parley, session_id: SessionId, seconds: Annotated[float, Field(ge=0, le=60)] = 30
+) -> SessionState:
+    """Wait until the session needs the user or rests, at most this many seconds; returns its state."""
+    session = parley.session(session_id)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds), aclosing(session.screens()) as screens:
+            async for screen in screens:
+                state = state_of(session_id, screen)
+                if state.waits_for != "work":
+                    return state
+    return state_of(session_id, await session.screen())
 
-    async def reject(
-        self,
-        session_id: SessionId,
-        version: Version,
-        action_id: Annotated[str | None, Field(description="The action, if actions wait.")] = None,
-        reason: Annotated[str, Field(max_length=2_000, description="The reason, for an action.")] = "",
-    ) -> SessionState:
-        """Reject a plan, code or action for the user. For a plan or code, Parley then asks for feedback."""
-        no = {"approved": False, "version": version, "action_id": action_id, "reason": reason}
-        return await self._send(session_id, type="approval", **no)
 
-    async def feedback(
-        self, session_id: SessionId, text: Annotated[str, Field(min_length=1, max_length=50_000)]
-    ) -> SessionState:
-        """Send feedback on the plan or code in review, or another message: it withdraws nothing that waits or runs."""
-        async with self.parley() as parley:
-            session = parley.session(session_id)
-            view = (await session.screen()).view
-            kind = "feedback" if view.review or view.feedback_request else "user_message"
-            return state_of(session_id, await session.screen(await session.send(type=kind, content=text)))
+async def approve(
+    parley: Parley,
+    session_id: SessionId,
+    version: Version,
+    hash: Hash,  # noqa: A002  the protocol's name
+    action_id: Annotated[str | None, Field(description="The action, if actions wait.")] = None,
+) -> SessionState:
+    """Approve exactly this plan, code or action, only after the user has approved it."""
+    yes = {"approved": True, "version": version, "hash": hash, "action_id": action_id}
+    return await _send(parley, session_id, type="approval", **yes)
 
-    async def answer_question(
-        self,
-        session_id: SessionId,
-        text: Annotated[str, Field(min_length=1, max_length=50_000)],
-        more: Annotated[tuple[str, ...], Field(max_length=2, description="The answers to the `further` ones.")] = (),
-    ) -> SessionState:
-        """Answer the open question with the user's words, and those that follow it, in their order."""
-        return await self._send(session_id, type="answer", content=text, more=more)
 
-    async def decide_offer(
-        self,
-        session_id: SessionId,
-        version: Annotated[int, Field(ge=1, description="The version of the offer that the user saw.")],
-        take: Annotated[bool, Field(description="true: put it in the place of what is there; false: keep that.")],
-    ) -> SessionState:
-        """Take the offer or keep what is there, only as the user has decided."""
-        return await self._send(session_id, type="take_offer" if take else "keep_offer", version=version)
+async def reject(
+    parley: Parley,
+    session_id: SessionId,
+    version: Version,
+    action_id: Annotated[str | None, Field(description="The action, if actions wait.")] = None,
+    reason: Annotated[str, Field(max_length=2_000, description="The reason, for an action.")] = "",
+) -> SessionState:
+    """Reject a plan, code or action for the user. For a plan or code, Parley then asks for feedback."""
+    no = {"approved": False, "version": version, "action_id": action_id, "reason": reason}
+    return await _send(parley, session_id, type="approval", **no)
 
-    async def _send(self, session_id: str, **message: object) -> SessionState:
-        async with self.parley() as parley:
-            session = parley.session(session_id)
-            return state_of(session_id, await session.screen(await session.send(**message)))
 
-    @asynccontextmanager
-    async def parley(self) -> AsyncIterator[Parley]:
-        """A client for the running gateway. Its errors become ToolError, with their code for programs."""
-        gateway = self._find()
-        try:
-            async with Parley(gateway.url, token=gateway.token, timeout=GATEWAY_TIMEOUT) as parley:
-                yield parley
-        except ParleyError as error:
-            raise ToolError(f"{explain(error)} [{error.code}]") from error
+async def feedback(
+    parley: Parley, session_id: SessionId, text: Annotated[str, Field(min_length=1, max_length=50_000)]
+) -> SessionState:
+    """Send feedback on the plan or code in review, or another message: it withdraws nothing that waits or runs."""
+    session = parley.session(session_id)
+    view = (await session.screen()).view
+    kind = "feedback" if view.review or view.feedback_request else "user_message"
+    return state_of(session_id, await session.screen(await session.send(type=kind, content=text)))
+
+
+async def answer_question(
+    parley: Parley,
+    session_id: SessionId,
+    text: Annotated[str, Field(min_length=1, max_length=50_000)],
+    more: Annotated[tuple[str, ...], Field(max_length=2, description="The answers to the `further` ones.")] = (),
+) -> SessionState:
+    """Answer the open question with the user's words, and those that follow it, in their order."""
+    return await _send(parley, session_id, type="answer", content=text, more=more)
+
+
+async def decide_offer(
+    parley: Parley,
+    session_id: SessionId,
+    version: Annotated[int, Field(ge=1, description="The version of the offer that the user saw.")],
+    take: Annotated[bool, Field(description="true: put it in the place of what is there; false: keep that.")],
+) -> SessionState:
+    """Take the offer or keep what is there, only as the user has decided."""
+    return await _send(parley, session_id, type="take_offer" if take else "keep_offer", version=version)
+
+
+async def _send(parley: Parley, session_id: str, **message: object) -> SessionState:
+    session = parley.session(session_id)
+    return state_of(session_id, await session.screen(await session.send(**message)))
+
+
+type Tool = Callable[..., Awaitable[object]]
+TOOLS: tuple[tuple[ToolAnnotations, tuple[Tool, ...]], ...] = (
+    (READS, (read_session, list_sessions, wait)),
+    (READS, (plans.get_plan_by_task_id, plans.get_plan_status, plans.list_plans, plans.format_execution_plan)),
+    (WRITES, (start_session, reject, feedback, answer_question)),
+    (WRITES, (plans.generate_execution_plan, plans.store_plan, plans.modify_execution_plan)),
+    (DECIDES, (approve, decide_offer, plans.approve_execution_plan, plans.execute_plan)),
+    (DECIDES, (plans.skip_plan_step, plans.cancel_plan, plans.delete_plan)),
+)
 
 
 def build_server(find: Callable[[], GatewayAddress]) -> MCPServer:
-    """The server, for either transport."""
+    """The server, for either transport. Each call finds the gateway again: `parley up` may have been restarted."""
     server = MCPServer("parley", title="Parley", instructions=INSTRUCTIONS, version=_version(), log_level="WARNING")
-    tools = SessionTools(find)
-    plans = PlanTools(tools.parley)
-    planning = (plans.generate_execution_plan, plans.store_plan, plans.modify_execution_plan)
-    deciding = (
-        plans.approve_execution_plan,
-        plans.execute_plan,
-        plans.skip_plan_step,
-        plans.cancel_plan,
-        plans.delete_plan,
-    )
-    reading = (plans.get_plan_by_task_id, plans.get_plan_status, plans.list_plans, plans.format_execution_plan)
-    by_hints: tuple[tuple[ToolAnnotations, tuple[Callable[..., object], ...]], ...] = (
-        (READS, (tools.read_session, tools.list_sessions, tools.wait, *reading)),
-        (WRITES, (tools.start_session, tools.reject, tools.feedback, tools.answer_question, *planning)),
-        (DECIDES, (tools.approve, tools.decide_offer, *deciding)),
-    )
-    for hints, functions in by_hints:
+    for hints, functions in TOOLS:
         for function in functions:
-            server.add_tool(function, annotations=hints)
+            server.add_tool(_with_client(function, find), annotations=hints)
     return server
+
+
+def _with_client(function: Tool, find: Callable[[], GatewayAddress]) -> Tool:
+    """The function as a tool, without its first parameter: a client, whose errors become ToolError with their code."""
+
+    @wraps(function)
+    async def tool(**arguments: object) -> object:
+        gateway = find()
+        try:
+            async with Parley(gateway.url, token=gateway.token, timeout=GATEWAY_TIMEOUT) as parley:
+                return await function(parley, **arguments)
+        except ParleyError as error:
+            raise ToolError(f"{explain(error)} [{error.code}]") from error
+
+    signature = inspect.signature(function)
+    _, *parameters = signature.parameters.values()
+    tool.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return tool
 
 
 async def serve(settings: Settings, *, url: str = "", port: int | None = None) -> int:

@@ -1,23 +1,27 @@
 """Finds the nats-server to use, and runs Parley's own: on loopback, with a user per service, in PARLEY_HOME."""
 
+import asyncio
 import contextlib
 import json
 import re
 import shutil
 import socket
 import subprocess
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from cli.child_command import bound_to_parent
 from cli.home import secret
 from cli.ports import free_port
+from cli.programs import http_get
+from cli.supervisor import SupervisedProgram
 
 MINIMUM = (2, 12)  # the first version with scheduled messages, which timers need
-_ATTEMPTS = 3  # another program may take the chosen port first
+STORAGE_INTERVAL = 2.0  # seconds between two checks
+ENOUGH_ROOM = 8_000_000  # bytes: a block of the log
+WRITE_ERROR = "write error"  # in the server's health report, until it is started again
 
 
 class NatsMissing(Exception):
@@ -109,11 +113,6 @@ class NatsInstance(NamedTuple):
         """The command line of the server, which ends with this process."""
         return bound_to_parent(str(binary), "-c", str(self.config))
 
-    @property
-    def monitoring_url(self) -> str:
-        """See the function of this name."""
-        return monitoring_url(self.folder)
-
 
 def monitoring_url(folder: Path) -> str:
     """The URL of the monitoring of the server in `folder`, which chooses the port. "" before it listens."""
@@ -157,81 +156,24 @@ def _quoted(path: Path) -> str:
     return json.dumps(str(path), ensure_ascii=False)
 
 
-class NatsServer:
-    """A server for tests in `home`, with a blocking API. It is not durable: a test must not wait for a slow disk."""
+async def restart_when_there_is_room(folder: Path, server: SupervisedProgram, say: Callable[[str], None]) -> None:
+    """Restart the server in `folder` once it has stopped storing and its disk has room again. Runs until cancelled.
 
-    def __init__(self, home: Path) -> None:
-        self._home, self._binary = home, find_binary()[0]
-        for attempt in range(1, _ATTEMPTS + 1):
-            self._place = prepare(home, durable=False)
-            try:
-                self._process = self._start()
-                return
-            except NatsMissing:
-                if attempt == _ATTEMPTS:
-                    raise
-
-    @property
-    def url(self) -> str:
-        """The URL of the operator, who has all rights. The same after a restart."""
-        return self._place.url
-
-    def url_of(self, user: str) -> str:
-        """The URL of a service, with the rights of that service."""
-        return self._place.url_of(user)
-
-    @property
-    def monitoring_url(self) -> str:
-        """The URL of the server's monitoring; a different one after a restart."""
-        deadline = time.monotonic() + 5
-        while not (url := self._place.monitoring_url) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        return url
-
-    @property
-    def pid(self) -> int:
-        """The id of the server's process."""
-        return self._process.pid
-
-    def stop(self) -> None:
-        """Terminate the server and wait for its end."""
-        if self._process.poll() is None:
-            self._process.terminate()
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
-    def restart(self) -> None:
-        """Restart the server on the same port and store. It is ready on return."""
-        self.stop()
-        prepare(self._home, port=self._place.port, durable=False)
-        self._process = self._start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        log = self._place.folder / "server.log"
-        with log.open("ab") as output:
-            process = subprocess.Popen(self._place.command(self._binary), stdout=output, stderr=output)  # noqa: S603
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline and process.poll() is None:
-            with contextlib.suppress(OSError):
-                if probe(self._place.url).jetstream:
-                    return process
-            time.sleep(0.01)
-        process.kill()
-        process.wait()
-        raise NatsMissing(f"nats-server did not start:\n{log.read_text()[-2000:]}")
-
-
-@contextlib.contextmanager
-def nats_server(home: Path) -> Iterator[NatsServer]:
-    """A running server on the store in `home` (0.15 s to start). It is stopped at the end; the store stays."""
-    with NatsServer(home) as server:
-        yield server
+    A server does not recover from a full disk by itself.
+    """
+    was_full = False
+    while True:
+        await asyncio.sleep(STORAGE_INTERVAL)
+        url = monitoring_url(folder)
+        reply = await asyncio.to_thread(http_get, f"{url}/healthz") if url else None
+        if reply is None or WRITE_ERROR not in reply.text:
+            was_full = was_full and (reply is None or reply.status != 200)
+            continue
+        has_room = shutil.disk_usage(folder).free >= ENOUGH_ROOM
+        if not was_full:
+            say("nats       stores nothing: is the disk full? It is started again once there is room")
+        was_full = True
+        if has_room and server.process:
+            say("nats       there is room: it is started again")
+            server.process.terminate()
+            await server.process.wait()

@@ -1,4 +1,4 @@
-"""An execution plan as text for a terminal: its steps with calls and status, and what to type next. Pure."""
+"""An execution plan as text for a terminal: steps with calls and status, what to type next, and changes. Pure."""
 
 import json
 import textwrap
@@ -7,7 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import JsonValue
 
 from cli.text import counted, short
-from parley.protocol.execution_plans import ExecutionPlan, PlanPreviews, PlanStep
+from parley.events.values import Step
+from parley.protocol.execution_plans import (
+    ChangedStep,
+    ExecutionPlan,
+    PlanDifference,
+    PlanPreviews,
+    PlanStep,
+    PlanVersion,
+)
 from parley.protocol.screen import OfferSection
 from parley.protocol.tools import Change
 from parley.protocol.words import ACTION_STATES, ACTIONS, REVIEW, WORK
@@ -20,6 +28,14 @@ MAX_VALUE = 300  # characters of a value, or of a reason
 EFFECTS = {"write": REVIEW["effect_write"], "irreversible": REVIEW["effect_irreversible"]}
 
 type Numbers = Mapping[str, int]  # step number by step id
+
+CHANGE_WORDS = {
+    "same": REVIEW["step_same"],
+    "changed": REVIEW["step_changed"],
+    "moved": REVIEW["step_in_new_place"],
+    "added": REVIEW["step_new"],
+    "removed": REVIEW["step_removed"],
+}
 
 
 def plan_text(plan: ExecutionPlan, columns: int) -> str:
@@ -205,3 +221,35 @@ def _change_line(change: Change) -> str:
         for value in (change.before, change.after)
     )
     return f"{change.label or change.path}: {before} → {after}"
+
+
+def origin(version: PlanVersion) -> str:
+    """The author of this version, and the feedback that led to it."""
+    is_user = version.by.startswith("user:")
+    author = REVIEW["author_person" if is_user else "author"].format(by=version.by.removeprefix("user:"))
+    reason = f": “{' '.join(version.reason.split())}”" if version.reason else ""
+    return f"Version {version.version}. {author}{reason}"
+
+
+def change_lines(difference: PlanDifference) -> Iterator[str]:
+    """One line per step, and below it the fields that differ."""
+    for change in difference.steps:
+        step = change.after or change.before
+        if step is None:
+            continue
+        number = change.new or change.old
+        yield f"{_word(change):<10} {number}. {step.text}  {step.tool or ''}".rstrip()
+        if change.kind == "changed" and change.before and change.after:
+            yield from _field_changes(change.before, change.after)
+
+
+def _word(change: ChangedStep) -> str:
+    done = change.status == "finished" and change.kind in ("same", "moved")
+    return REVIEW["step_done"] if done else CHANGE_WORDS.get(change.kind, change.kind)
+
+
+def _field_changes(before: Step, after: Step) -> Iterator[str]:
+    old, new = (step.model_dump(exclude={"id"}, exclude_none=True) for step in (before, after))
+    for name in dict.fromkeys((*old, *new)):
+        if old.get(name) != new.get(name):
+            yield f"             {name}: {old.get(name)} → {new.get(name)}"

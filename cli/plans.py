@@ -8,20 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.plan_client import (
-    columns,
-    plan_exit_code,
-    print_plan,
-    print_result,
-    print_rows,
-    run_with_client,
-    run_with_plans,
-)
+from cli.client_command import CommandOutput, Json, client_command, plan_output, rows_text
 from shared.time_zones import own_time_zone
 
 if TYPE_CHECKING:
     from parley.client import Parley
-    from parley.client.execution_plans import ExecutionPlans
     from parley.protocol.execution_plans import ExecutionPlan
 
 app = typer.Typer(
@@ -39,7 +30,6 @@ def _task(value: str) -> str:
 
 
 Task = Annotated[str, typer.Argument(metavar="TASK", callback=_task, help="The plan's task, as in `parley plan list`.")]
-Url = Annotated[str, typer.Option(help="The gateway, like http://127.0.0.1:8001.")]
 PlanApproval = Annotated[
     bool,
     typer.Option(
@@ -47,153 +37,108 @@ PlanApproval = Annotated[
         help="Without it the plan runs at once, and each call follows its own approval policy.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+OfferVersion = Annotated[int, typer.Option("--version", min=1, help="The version of the offer that you have read.")]
 
 
-@app.command()
-def generate(  # noqa: PLR0913, PLR0917  one parameter per option
+@client_command(app, "plan")
+async def generate(  # noqa: PLR0913, PLR0917  one parameter per option
+    parley: "Parley",
     request: Annotated[str, typer.Argument(help="What to do, in words.")],
     generator: Annotated[str, typer.Option(help="The plan generator; default: the first one that is configured.")] = "",
     plan_approval: PlanApproval = True,
     tool: Annotated[list[str] | None, typer.Option(help="Allow only this tool. Can be repeated.")] = None,
     model: Annotated[str, typer.Option(help="The model; one that is configured.")] = "",
     instructions: Annotated[str, typer.Option(help="Instructions for every version of the plan.")] = "",
-    as_json: Json = False,
-    url: Url = "",
-) -> None:
+) -> CommandOutput:
     """Generate a plan for a request, or print the planner's question."""
-
     if not request.strip():
         raise typer.BadParameter("say what is to be done")
-
-    async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
-        return await plans.generate(
-            request,
-            generator=generator or None,
-            settings=_settings(plan_approval=plan_approval),
-            tools=tool,
-            model=model or None,
-            instructions=instructions or None,
-            time_zone=own_time_zone(),
-        )
-
-    print_result(send, url, as_json=as_json)
+    plan = await parley.execution_plans.generate(
+        request,
+        generator=generator or None,
+        settings=_settings(plan_approval=plan_approval),
+        tools=tool,
+        model=model or None,
+        instructions=instructions or None,
+        time_zone=own_time_zone(),
+    )
+    return plan_output(plan)
 
 
-@app.command()
-def store(
+@client_command(app, "plan")
+async def store(
+    parley: "Parley",
     file: Annotated[
         Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help='JSON: {"description": …, "steps": […]}')
     ],
     plan_approval: PlanApproval = True,
-    as_json: Json = False,
-    url: Url = "",
-) -> None:
+) -> CommandOutput:
     """Create a plan from a file."""
     document, settings = _read(file), _settings(plan_approval=plan_approval)
-
-    async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
-        return await plans.store(
-            document["description"], document["steps"], notes=document.get("notes", ""), settings=settings
-        )
-
-    print_result(send, url, as_json=as_json)
+    description, steps, notes = document["description"], document["steps"], document.get("notes", "")
+    return plan_output(await parley.execution_plans.store(description, steps, notes=notes, settings=settings))
 
 
-@app.command("list")
-def listing(
+@client_command(app, "plan", "list")
+async def listing(
+    parley: "Parley",
     session: Annotated[str, typer.Option(help="Only of this session, with those of its earlier tasks.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 20,
-    as_json: Json = False,
-    url: Url = "",
-) -> None:
+) -> CommandOutput:
     """List your plans, newest first."""
+    from cli.text import counted
 
-    async def run(plans: "ExecutionPlans") -> int:
-        from cli.text import counted, print_visible
-
-        page = await plans.list(session_id=session or None, limit=limit)
-        if as_json:
-            print_visible(page.model_dump_json(indent=1))
-            return 0
-        rows = [
-            (item.task_id, item.status.replace("_", " "), counted(item.steps, "step"), item.description)
-            for item in page.plans
-        ]
-        print_rows(rows)
-        if page.total > len(rows):
-            print_visible(f"{len(rows)} of {page.total}: --limit shows more.")
-        if not page.plans:
-            print_visible("There are no plans yet: `parley plan generate` makes one.")
-        return 0
-
-    run_with_plans(run, url)
+    page = await parley.execution_plans.list(session_id=session or None, limit=limit)
+    rows = [
+        (item.task_id, item.status.replace("_", " "), counted(item.steps, "step"), item.description)
+        for item in page.plans
+    ]
+    more = f"{len(rows)} of {page.total}: --limit shows more." if page.total > len(rows) else ""
+    text = rows_text(rows) or "There are no plans yet: `parley plan generate` makes one."
+    return CommandOutput("\n".join(filter(None, (text, more))), page)
 
 
-@app.command()
-def show(task: Task, as_json: Json = False, url: Url = "") -> None:
+@client_command(app, "plan")
+async def show(parley: "Parley", task: Task, as_json: Json = False) -> CommandOutput:
     """Show a plan with its steps, their results, and what open steps would change."""
+    from cli.plan_rendering import describe_changes
 
-    async def run(plans: "ExecutionPlans") -> int:
-        from cli.plan_rendering import describe, describe_changes
-        from cli.text import print_visible
-
-        plan = await plans.get(task)
-        if as_json:
-            print_visible(plan.model_dump_json(indent=1))
-        else:
-            print_visible(
-                "\n\n".join(
-                    filter(None, (describe(plan, columns()), describe_changes(plan, await plans.previews(plan))))
-                )
-            )
-        return plan_exit_code(plan)
-
-    run_with_plans(run, url)
+    plan = await parley.execution_plans.get(task)
+    changes = "" if as_json else describe_changes(plan, await parley.execution_plans.previews(plan))
+    return plan_output(plan, changes)
 
 
-@app.command()
-def diff(
+@client_command(app, "plan", has_json=False)
+async def diff(
+    parley: "Parley",
     task: Task,
     old: Annotated[int, typer.Option("--from", min=0, help="A version; default: the one before the last.")] = 0,
     new: Annotated[int, typer.Option("--to", min=0, help="A version; default: the last one.")] = 0,
-    url: Url = "",
-) -> None:
+) -> CommandOutput:
     """List a plan's versions with author and reason, and show the changes between two of them."""
+    from cli.plan_rendering import change_lines, origin
 
-    async def run(plans: "ExecutionPlans") -> int:
-        from cli.plan_diff import change_lines, origin
-        from cli.text import print_visible
-
-        plan = await plans.get(task)
-        versions = await plans.versions(plan)
-        print_visible("\n".join(origin(row) for row in versions) or "There is no version yet.")
-        if len(versions) > 1 or old or new:
-            last = [item.version for item in versions][-2:]
-            difference = await plans.diff(plan, old or last[0], new or last[-1])
-            print_visible("\n" + "\n".join(change_lines(difference)))
-        return 0
-
-    run_with_plans(run, url)
+    plan = await parley.execution_plans.get(task)
+    versions = await parley.execution_plans.versions(plan)
+    lines = [origin(row) for row in versions] or ["There is no version yet."]
+    if len(versions) > 1 or old or new:
+        last = [item.version for item in versions][-2:]
+        difference = await parley.execution_plans.diff(plan, old or last[0], new or last[-1])
+        lines += ["", *change_lines(difference)]
+    return CommandOutput("\n".join(lines))
 
 
-@app.command()
-def modify(
-    task: Task,
-    feedback: Annotated[str, typer.Argument(help="What to change.")],
-    as_json: Json = False,
-    url: Url = "",
-) -> None:
+@client_command(app, "plan")
+async def modify(
+    parley: "Parley", task: Task, feedback: Annotated[str, typer.Argument(help="What to change.")]
+) -> CommandOutput:
     """Ask the planner for another version."""
-
-    async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
-        return await plans.modify(await plans.get(task), feedback)
-
-    print_result(send, url, as_json=as_json)
+    return plan_output(await parley.execution_plans.modify(await parley.execution_plans.get(task), feedback))
 
 
-@app.command()
-def approve(  # noqa: PLR0913, PLR0917  one parameter per option
+@client_command(app, "plan")
+async def approve(
+    parley: "Parley",
     task: Task,
     version: Annotated[int, typer.Option(min=1, help="The version that you have read.")],
     preapprove: Annotated[
@@ -203,96 +148,77 @@ def approve(  # noqa: PLR0913, PLR0917  one parameter per option
     start: Annotated[
         bool, typer.Option("--start/--no-start", help="Without it, `parley plan execute` starts the plan.")
     ] = True,
-    as_json: Json = False,
-    url: Url = "",
-) -> None:
+) -> CommandOutput:
     """Approve exactly this version, and execute it."""
-
-    async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
-        from cli.command import Declined
-
-        plan = await plans.get(task)
-        if plan.version != version:
-            raise Declined(f"Version {plan.version} is the newest, not {version}: look at it, and approve that.")
-        return await plans.approve(plan, preapprove=preapprove or (), start=start, wait=600)
-
-    print_result(send, url, as_json=as_json)
-
-
-OfferVersion = Annotated[int, typer.Option("--version", min=1, help="The version of the offer that you have read.")]
-
-
-@app.command()
-def take(task: Task, version: OfferVersion, as_json: Json = False, url: Url = "") -> None:
-    """Take the offer that stands beside a plan: it takes the plan's place, and waits for approval."""
-    print_result(lambda plans: _decide_offer(plans, task, version, taken=True), url, as_json=as_json)
-
-
-@app.command()
-def keep(task: Task, version: OfferVersion, as_json: Json = False, url: Url = "") -> None:
-    """Turn the offer down, so that the plan goes on."""
-    print_result(lambda plans: _decide_offer(plans, task, version, taken=False), url, as_json=as_json)
-
-
-async def _decide_offer(plans: "ExecutionPlans", task: str, version: int, *, taken: bool) -> "ExecutionPlan":
     from cli.command import Declined
 
-    plan = await plans.get(task)
+    plan = await parley.execution_plans.get(task)
+    if plan.version != version:
+        raise Declined(f"Version {plan.version} is the newest, not {version}: look at it, and approve that.")
+    return plan_output(await parley.execution_plans.approve(plan, preapprove=preapprove or (), start=start, wait=600))
+
+
+@client_command(app, "plan")
+async def take(parley: "Parley", task: Task, version: OfferVersion) -> CommandOutput:
+    """Take the offer that stands beside a plan: it takes the plan's place, and waits for approval."""
+    return plan_output(await parley.execution_plans.take_offer(await _with_offer(parley, task, version)))
+
+
+@client_command(app, "plan")
+async def keep(parley: "Parley", task: Task, version: OfferVersion) -> CommandOutput:
+    """Turn the offer down, so that the plan goes on."""
+    return plan_output(await parley.execution_plans.keep_offer(await _with_offer(parley, task, version), wait=600))
+
+
+async def _with_offer(parley: "Parley", task: str, version: int) -> "ExecutionPlan":
+    """The plan. Raises Declined if another offer than this one is open."""
+    from cli.command import Declined
+
+    plan = await parley.execution_plans.get(task)
     if plan.offer and plan.offer.version != version:
         raise Declined(f"Another offer is open: look at it, and decide again: parley plan show {task}")
-    return await (plans.take_offer(plan) if taken else plans.keep_offer(plan, wait=600))
+    return plan
 
 
-@app.command()
-def answer(
+@client_command(app, "plan")
+async def answer(
+    parley: "Parley",
     task: Task,
     text: Annotated[str, typer.Argument(help="The answer; to a form as JSON, or as name=value pairs.")],
-    as_json: Json = False,
-    url: Url = "",
-) -> None:
+) -> CommandOutput:
     """Answer a plan's question, so that it continues."""
+    from cli.chat.forms import form_answer, form_fields
+    from cli.command import Declined
 
-    async def run(parley: "Parley") -> int:
-        from cli.chat.forms import form_answer, form_fields
-        from cli.command import Declined
-
-        plan = await parley.execution_plans.get(task)
-        if not plan.question:
-            raise Declined(f"The plan asks nothing now. Look at it: parley plan show {task}")
-        session = parley.session(plan.session_id)
-        question = (await session.snapshot()).question
-        await session.answer(form_answer(text, form_fields(question.form if question else None)))
-        return print_plan(await parley.execution_plans.get(plan.task_id, wait=600), as_json=as_json)
-
-    run_with_client(run, url)
+    plan = await parley.execution_plans.get(task)
+    if not plan.question:
+        raise Declined(f"The plan asks nothing now. Look at it: parley plan show {task}")
+    session = parley.session(plan.session_id)
+    question = (await session.snapshot()).question
+    await session.answer(form_answer(text, form_fields(question.form if question else None)))
+    return plan_output(await parley.execution_plans.get(plan.task_id, wait=600))
 
 
-@app.command()
-def execute(
+@client_command(app, "plan")
+async def execute(
+    parley: "Parley",
     task: Task,
     retry: Annotated[
         bool, typer.Option("--retry", help="Go on with a plan that failed, was stopped or paused.")
     ] = False,
-    as_json: Json = False,
-    url: Url = "",
-) -> None:
+) -> CommandOutput:
     """Start an approved plan, unless it has started, and wait for its result."""
-
-    async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
-        return await plans.execute(await plans.get(task), retry=retry)
-
-    print_result(send, url, as_json=as_json)
+    return plan_output(await parley.execution_plans.execute(await parley.execution_plans.get(task), retry=retry))
 
 
-@app.command()
-def skip(  # noqa: PLR0913, PLR0917  one parameter per option
+@client_command(app, "plan")
+async def skip(
+    parley: "Parley",
     task: Task,
     step: Annotated[str, typer.Argument(metavar="STEP", help="The id of the step, like s2.")],
     output: Annotated[str | None, typer.Option(help="An output to use instead: JSON, or else text.")] = None,
     with_dependents: Annotated[bool, typer.Option(help="Also skip the steps that use its output.")] = False,
-    as_json: Json = False,
-    url: Url = "",
-) -> None:
+) -> CommandOutput:
     """Skip a step, with an output in its place or with the steps that use its output."""
     from cli.step_output import parse_output
 
@@ -300,33 +226,23 @@ def skip(  # noqa: PLR0913, PLR0917  one parameter per option
         step_output = None if output is None else parse_output(output)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--output") from None
-
-    async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
-        plan = await plans.get(task)
-        return await plans.skip(plan, step, output=step_output, with_dependents=with_dependents, wait=None)
-
-    print_result(send, url, as_json=as_json)
+    plan = await parley.execution_plans.get(task)
+    return plan_output(
+        await parley.execution_plans.skip(plan, step, output=step_output, with_dependents=with_dependents, wait=None)
+    )
 
 
-@app.command()
-def cancel(task: Task, as_json: Json = False, url: Url = "") -> None:
+@client_command(app, "plan")
+async def cancel(parley: "Parley", task: Task) -> CommandOutput:
     """Cancel a plan: running steps end, and no other step starts."""
-
-    async def send(plans: "ExecutionPlans") -> "ExecutionPlan":
-        return await plans.cancel(await plans.get(task))
-
-    print_result(send, url, as_json=as_json)
+    return plan_output(await parley.execution_plans.cancel(await parley.execution_plans.get(task)))
 
 
-@app.command()
-def delete(task: Task, url: Url = "") -> None:
+@client_command(app, "plan", has_json=False)
+async def delete(parley: "Parley", task: Task) -> CommandOutput:
     """Delete a plan that is not running; its session and journal stay."""
-
-    async def run(plans: "ExecutionPlans") -> int:
-        await plans.delete(await plans.get(task))
-        return 0
-
-    run_with_plans(run, url)
+    await parley.execution_plans.delete(await parley.execution_plans.get(task))
+    return CommandOutput()
 
 
 def _read(file: Path) -> dict[str, Any]:

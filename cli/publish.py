@@ -4,14 +4,13 @@ import json
 import sys
 import uuid
 from codecs import BOM_UTF8
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
 
 from pydantic import ValidationError
 from pydantic.alias_generators import to_snake
 
-from cli.bus_client import LOCAL_USER, connect_bus
+from cli.bus_client import LOCAL_USER, command_of, connect_bus
 from cli.chat.first_request import check_workflow as check_workflow
 from cli.command import Declined, Unreachable
 from parley.events import SessionEvent, dump_event, parse_event
@@ -19,8 +18,6 @@ from parley.events.problems import problem_sentences
 from parley.events.values import Workflow
 from shared.bus import Bus, BusUnavailable, MessageTooLarge
 from shared.domain import commands as c
-from shared.domain.actors import USER_PREFIX
-from shared.domain.commands import CommandMeta
 from shared.domain.consequences import complete
 from shared.domain.decide import decide, due
 from shared.domain.errors import CommandRefused
@@ -49,8 +46,7 @@ async def begin_session(
 ) -> int:
     """Begin a session with this request and print its id. Raises Declined if the session exists."""
     session_id = session_id or uuid.uuid4().hex[:16]
-    meta = CommandMeta(actor=f"{USER_PREFIX}{user}", at=datetime.now(UTC), id=uuid.uuid4().hex)
-    event = decide(Session(session_id), c.Say(text=words, workflow=workflow), meta)
+    event = decide(Session(session_id), c.Say(text=words, workflow=workflow), command_of(user))
     async with connect_bus(settings) as bus:
         await _append(bus, event, SessionAtPosition(Session(session_id), 0))
     print(session_id)
@@ -65,14 +61,11 @@ async def send_command(settings: Settings, command_json: str, *, session_id: str
 
     `command_json`: `{"<command>": {<its fields>}}`, a command of `shared/domain/commands.py`.
     """
-    person_command, meta = (
-        _command(command_json),
-        CommandMeta(actor=f"{USER_PREFIX}{user}", at=datetime.now(UTC), id=uuid.uuid4().hex),
-    )
+    person_command = _command(command_json)
     async with connect_bus(settings) as bus:
         loaded = await _load(bus, session_id)
         try:
-            _, event = await commit(bus.log, loaded, person_command, meta)
+            _, event = await commit(bus.log, loaded, person_command, command_of(user))
         except (CommandRefused, Unstorable) as error:
             raise Declined(str(error)) from error
         except LogUnavailable as error:

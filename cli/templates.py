@@ -4,13 +4,13 @@
 
 import json
 import shlex
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cli.plan_client import columns, print_rows, run_with_client
+from cli.client_command import CommandOutput, Json, client_command, plan_output, rows_text
 
 if TYPE_CHECKING:
     from parley.client import Parley
@@ -23,8 +23,6 @@ app = typer.Typer(
 )
 MAX_CANDIDATES = 20  # candidate parameters that are listed
 Id = Annotated[str, typer.Argument(metavar="TEMPLATE", help="Its id, as in `parley templates list`.")]
-Url = Annotated[str, typer.Option(help="The gateway, like http://127.0.0.1:8001.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Name = Annotated[str, typer.Option(help="The template's name; default: the plan's goal.")]
 Parameters = Annotated[
     list[str],
@@ -33,49 +31,32 @@ Parameters = Annotated[
 Values = Annotated[list[str], typer.Option("--set", "-s", help='A parameter\'s value, like order="#W1".')]
 
 
-@app.command("list")
-def listing(as_json: Json = False, url: Url = "") -> None:
+@client_command(app, "templates", "list")
+async def listing(parley: "Parley") -> CommandOutput:
     """List your templates, newest first, and Parley's own."""
-
-    async def run(parley: "Parley") -> int:
-        from cli.text import print_visible
-
-        page = await parley.templates.list(limit=1000)
-        if as_json:
-            print_visible(page.model_dump_json(indent=1))
-            return 0
-        rows = [(item.id, item.name, _about(item)) for item in (*page.templates, *page.shipped)]
-        print_rows(rows)
-        return 0
-
-    _run(run, url)
+    page = await parley.templates.list(limit=1000)
+    return CommandOutput(
+        rows_text([(item.id, item.name, _about(item)) for item in (*page.templates, *page.shipped)]), page
+    )
 
 
-@app.command()
-def show(
+@client_command(app, "templates", has_json=False)
+async def show(
+    parley: "Parley",
     template: Id,
     format_: Annotated[Literal["yaml", "json"], typer.Option("--format", help="The format of the document.")] = "yaml",
-    url: Url = "",
-) -> None:
+) -> CommandOutput:
     """Print the template as a document, and its problems on stderr."""
-
-    async def print_requested(parley: "Parley") -> int:
-        from cli.text import print_visible
-
-        print_visible((await parley.templates.document(template, format=format_)).rstrip())
-        for problem in (view := await parley.templates.get(template)).problems:
-            typer.echo(f"Draft: {problem}", err=True)
-        return 1 if view.problems else 0
-
-    _run(print_requested, url)
+    document = await parley.templates.document(template, format=format_)
+    problems = (await parley.templates.get(template)).problems
+    return CommandOutput(document.rstrip(), problems=_drafts(problems), exit_code=int(bool(problems)))
 
 
-@app.command("import")
-def read(
+@client_command(app, "templates", "import")
+async def read(
+    parley: "Parley",
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="YAML, or JSON if it is named .json.")],
-    as_json: Json = False,
-    url: Url = "",
-) -> None:
+) -> CommandOutput:
     """Create a template from a document."""
     from shared.documents import decode
 
@@ -84,108 +65,80 @@ def read(
     except (OSError, ValueError) as error:
         raise typer.BadParameter(f"{file} cannot be read: {error}") from None
     form: Literal["json", "yaml"] = "json" if file.suffix.lower() == ".json" else "yaml"
-    _print_template(lambda parley: parley.templates.read(document, format=form), url, as_json=as_json)
+    return _created(await parley.templates.read(document, format=form))
 
 
-@app.command()
-def save(
+@client_command(app, "templates")
+async def save(
+    parley: "Parley",
     task: Annotated[str, typer.Argument(metavar="TASK", help="A plan, as in `parley plan list`.")],
     parameter: Parameters = [],  # noqa: B006  typer copies it
     name: Name = "",
     as_json: Json = False,
-    url: Url = "",
-) -> None:
+) -> CommandOutput:
     """Create a template from a plan, drafted or executed."""
-    parameters = _parameters(parameter)
-    _print_template(
-        lambda parley: parley.templates.from_plan(task, name=name, parameters=parameters),
-        url,
-        as_json=as_json,
-        offers=None if parameters else lambda parley: parley.templates.candidates(task),
-    )
+    view = await parley.templates.from_plan(task, name=name, parameters=_parameters(parameter))
+    return _created(view, None if parameter or as_json else await parley.templates.candidates(task))
 
 
-@app.command()
-def learn(
+@client_command(app, "templates")
+async def learn(
+    parley: "Parley",
     session: Annotated[str, typer.Argument(metavar="SESSION", help="A session, as in `parley sessions`.")],
     parameter: Parameters = [],  # noqa: B006  typer copies it
     name: Name = "",
     as_json: Json = False,
-    url: Url = "",
-) -> None:
+) -> CommandOutput:
     """Create a template from the actions of a session."""
-    parameters = _parameters(parameter)
-    _print_template(
-        lambda parley: parley.templates.learn(session, name=name, parameters=parameters),
-        url,
-        as_json=as_json,
-        offers=None if parameters else lambda parley: parley.templates.learnable(session),
-    )
+    view = await parley.templates.learn(session, name=name, parameters=_parameters(parameter))
+    return _created(view, None if parameter or as_json else await parley.templates.learnable(session))
 
 
-@app.command()
-def use(
+@client_command(app, "templates", has_json=False)
+async def use(
+    parley: "Parley",
     template: Id,
     assignments: Values = [],  # noqa: B006  typer copies it
     hint: Annotated[
         str, typer.Option(help="A request: the planner makes the plan, using the template as an example.")
     ] = "",
-    url: Url = "",
-) -> None:
+) -> CommandOutput:
     """Start a session with the template's plan, which you then approve."""
-
-    async def run(parley: "Parley") -> int:
-        from cli.plan_rendering import describe
-        from cli.text import print_visible
-
-        plan = await parley.templates.use(template, _values(assignments), request=hint or None)
-        print_visible(describe(plan, columns()))
-        return 0
-
-    _run(run, url)
+    plan = await parley.templates.use(template, _values(assignments), request=hint or None)
+    return plan_output(plan)._replace(exit_code=0)
 
 
-@app.command()
-def schedule(  # noqa: PLR0913, PLR0917  one parameter per option
+@client_command(app, "templates", has_json=False)
+async def schedule(  # noqa: PLR0913, PLR0917  one parameter per option
+    parley: "Parley",
     template: Id,
     daily: Annotated[str, typer.Option(help="Every day at this time, like 07:30.")] = "",
     zone: Annotated[str, typer.Option(help="The time zone of --daily, like Europe/Berlin.")] = "UTC",
     once: Annotated[str, typer.Option(help="Once, like 2027-01-31T07:30+01:00.")] = "",
     off: Annotated[bool, typer.Option("--off", help="Remove the schedule.")] = False,
     assignments: Values = [],  # noqa: B006  typer copies it
-    url: Url = "",
-) -> None:
+) -> CommandOutput:
     """Schedule a template daily or once. Each run starts a session whose plan waits for your approval."""
+    from pydantic import ValidationError
+
+    from parley.protocol.templates import Schedule
+
     if [bool(daily), bool(once), off].count(True) != 1:
         raise typer.BadParameter("say one of --daily, --once and --off")
-    values = _values(assignments)
-
-    async def run(parley: "Parley") -> int:
-        from pydantic import ValidationError
-
-        from parley.protocol.templates import Schedule
-
-        fields = {"daily": daily or None, "zone": zone, "once": once or None, "values": values}
-        try:
-            new_schedule = None if off else Schedule.model_validate(fields)
-        except ValidationError as error:
-            raise typer.BadParameter("; ".join(item["msg"] for item in error.errors())) from None
-        view = await parley.templates.schedule(await parley.templates.get(template), new_schedule)
-        typer.echo(f"Next run: {view.next_run.isoformat()}" if view.next_run else "It is run by hand only.")
-        return 0
-
-    _run(run, url)
+    fields = {"daily": daily or None, "zone": zone, "once": once or None, "values": _values(assignments)}
+    try:
+        new_schedule = None if off else Schedule.model_validate(fields)
+    except ValidationError as error:
+        raise typer.BadParameter("; ".join(item["msg"] for item in error.errors())) from None
+    view = await parley.templates.schedule(await parley.templates.get(template), new_schedule)
+    return CommandOutput(f"Next run: {view.next_run.isoformat()}" if view.next_run else "It is run by hand only.")
 
 
-@app.command()
-def delete(template: Id, url: Url = "") -> None:
+@client_command(app, "templates", has_json=False)
+async def delete(parley: "Parley", template: Id) -> CommandOutput:
     """Delete a template; sessions that it started stay."""
-
-    async def run(parley: "Parley") -> int:
-        await parley.templates.delete(template)
-        return 0
-
-    _run(run, url)
+    await parley.templates.delete(template)
+    return CommandOutput()
 
 
 def _about(item: "TemplateLine") -> str:
@@ -219,37 +172,18 @@ def _json(text: str) -> Any:
         return text
 
 
-def _print_template(
-    request: "Callable[[Parley], Awaitable[TemplateView]]",
-    url: str,
-    *,
-    as_json: bool,
-    offers: "Callable[[Parley], Awaitable[CandidatePage]] | None" = None,
-) -> None:
-    """Print the resulting template and, unless as JSON, the candidate parameters that `offers` returns."""
+def _created(view: "TemplateView", candidates: "CandidatePage | None" = None) -> CommandOutput:
+    """The new template, and on stderr values that could be parameters and the problems of a draft."""
+    from cli.text import visible
 
-    async def print_requested(parley: "Parley") -> int:
-        from cli.text import print_visible, visible
-
-        view = await request(parley)
-        if offers and not as_json:
-            for item in (await offers(parley)).values[:MAX_CANDIDATES]:
-                typer.echo(
-                    visible(f"Could be a parameter: -p {item.name}={shlex.quote(_as_argument(item.value))}"), err=True
-                )
-        if as_json:
-            print_visible(view.model_dump_json(indent=1))
-        else:
-            arguments = " ".join(f"-s {item.name}=…" for item in view.template.parameters)
-            print_visible(
-                f"{view.id}  {view.template.name}\nUse it: parley templates use {view.id} {arguments}".rstrip()
-            )
-        for problem in view.problems:
-            typer.echo(f"Draft: {problem}", err=True)
-        return 0
-
-    _run(print_requested, url)
+    offers = [
+        visible(f"Could be a parameter: -p {item.name}={shlex.quote(_as_argument(item.value))}")
+        for item in (candidates.values[:MAX_CANDIDATES] if candidates else ())
+    ]
+    arguments = " ".join(f"-s {item.name}=…" for item in view.template.parameters)
+    text = f"{view.id}  {view.template.name}\nUse it: parley templates use {view.id} {arguments}".rstrip()
+    return CommandOutput(text, view, [*offers, *_drafts(view.problems)])
 
 
-def _run(work: "Callable[[Parley], Awaitable[int]]", url: str) -> None:
-    run_with_client(work, url, group="templates")
+def _drafts(problems: Sequence[str]) -> list[str]:
+    return [f"Draft: {problem}" for problem in problems]

@@ -1,30 +1,44 @@
 """`parley up`: starts everything on this machine, supervises it, and stops it together."""
 
 import asyncio
+import json
 import os
+import re
 import signal
+import sys
+from collections import defaultdict, deque
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cli.console import Console, is_ready_line
 from cli.entitlements import environment_for
+from cli.gateway import page_url
 from cli.home import HomeUnusable, RunningParley, announce, lock_home
-from cli.nats_server import MINIMUM, NatsInfo, NatsMissing, find_binary, prepare, probe, version_of, without_secrets
-from cli.nats_storage import restart_when_there_is_room
+from cli.nats_server import (
+    MINIMUM,
+    NatsInfo,
+    NatsMissing,
+    find_binary,
+    prepare,
+    probe,
+    restart_when_there_is_room,
+    version_of,
+    without_secrets,
+)
 from cli.programs import (
     CannotStart,
     check_address,
     check_database,
     check_login,
     health_urls,
-    page_url,
+    missing_programs,
     program_specs,
+    watch,
     with_defaults,
 )
-from cli.readiness import missing_programs, watch
 from cli.supervisor import ProcessSpec, Supervisor
+from cli.text import visible
 from shared.bus import provision as bus  # before any thread starts: two threads must not import parts of one package
 from shared.settings import Settings
 
@@ -34,6 +48,72 @@ _START_TIMEOUT = 2.0  # seconds that Parley's own server needs at most
 _PROVISION_TIMEOUT = 20.0
 _RETRY = 1.0
 _STORE = "nats/store/jetstream/$G"
+
+
+_LOUD = {"warning", "error", "critical"}
+_OWN_FIELDS = {"level", "event", "timestamp", "logger", "service", "exception"}
+_COLOURS = (36, 33, 35, 32, 34, 96, 93, 95, 92)
+# nats-server's warnings are left out: it warns of passwords in its configuration, which only its owner can read.
+_NATS_LOUD = re.compile(r"\[(ERR|FTL)\] (.*)")
+
+
+def compact(text: str) -> str:
+    """The part of a program's log line that a user should see; "" if none."""
+    if match := _NATS_LOUD.search(text):
+        return match[2]
+    entry = _entry(text)
+    if entry is None or str(entry.get("level", "")).lower() not in _LOUD:
+        return ""
+    rest = " ".join(f"{key}={value}" for key, value in entry.items() if key not in _OWN_FIELDS)
+    return f"{entry['level']}: {entry.get('event', '')} {rest}".rstrip()
+
+
+def is_ready_line(text: str) -> bool:
+    """Whether this is the log line by which a service reports that it is ready."""
+    return '"ready"' in text and (_entry(text) or {}).get("event") == "ready"
+
+
+class Console:
+    """Prints lines to stderr. stdout is reserved for the one line that programs wait for."""
+
+    def __init__(self, *, verbose: bool = False) -> None:
+        self._verbose, self._coloured = verbose, sys.stderr.isatty()
+        self._recent: dict[str, deque[str]] = defaultdict(lambda: deque(maxlen=6))
+        self._names: dict[str, int] = {}
+
+    def say(self, text: str) -> None:
+        """Print a line of `parley up` itself."""
+        print(text, file=sys.stderr, flush=True)
+
+    def program_line(self, name: str, text: str) -> None:
+        """Handle a line that a program has written."""
+        if _entry(text) is None:
+            self._recent[name].append(text)
+        if visible_part := text if self._verbose else compact(text):
+            self._show(name, visible_part)
+
+    def program_event(self, name: str, text: str) -> None:
+        """Print an event of a program's life, after the program's last lines, such as a traceback."""
+        if not self._verbose:
+            for line in self._recent[name]:
+                self._show(name, line)
+        self._recent[name].clear()
+        self._show(name, text)
+
+    def _show(self, name: str, text: str) -> None:
+        colour = _COLOURS[self._names.setdefault(name, len(self._names)) % len(_COLOURS)]
+        label = f"\033[{colour}m{name:>10}\033[0m" if self._coloured else f"{name:>10}"
+        self.say(f"{label} | {visible(text)}")
+
+
+def _entry(text: str) -> dict[str, object] | None:
+    if not text.startswith("{"):
+        return None
+    try:
+        match = json.loads(text)
+    except ValueError:
+        return None
+    return match if isinstance(match, dict) else None
 
 
 def up(settings: Settings, verbose: bool = False) -> int:

@@ -15,7 +15,6 @@ import structlog
 from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
-from cli.nats_server import NatsServer, nats_server
 from packs.retail.pack import Retail
 from services.plan_store.database import ProjectionDatabase
 from shared import retry
@@ -23,6 +22,7 @@ from shared.bus import Bus
 from shared.bus.provision import provision
 from shared.domain.commands import CommandMeta
 from shared.settings import Settings
+from tests.support.nats import NatsServer, nats_server
 from tests.support.needs import NOT_LIVE
 
 SLOW = ("e2e", "integration", "contract")

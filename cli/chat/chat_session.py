@@ -17,8 +17,7 @@ from cli.chat.effects import AskFurther, ChatEffect, RunLocally, SendMessage, Se
 from cli.chat.first_request import UNCHANGED, FirstRequest
 from cli.chat.local_commands import export_to_file, run_local
 from cli.chat.slash import slash_command
-from cli.chat.state import ChatView, InputRequest
-from cli.chat.view import fold
+from cli.chat.state import ChatView, InputRequest, fold
 from cli.text import visible
 from parley.client import Connection, Parley, ParleyError
 from parley.client.connection import Received

@@ -4,8 +4,20 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from cli.chat import forms
-from cli.chat.decisions import NOTHING_TO_DECIDE, approve, approve_all, decide_offer, refusal, reject, replan
-from cli.chat.effects import AskFurther, ChatEffect, RunLocally, SendMessage, ShowText
+from cli.chat.effects import (
+    NOTHING_TO_DECIDE,
+    AskFurther,
+    ChatEffect,
+    RunLocally,
+    SendMessage,
+    ShowText,
+    approve,
+    approve_all,
+    decide_offer,
+    refusal,
+    reject,
+    replan,
+)
 from cli.chat.state import ChatView, InputRequest
 from parley.protocol import client as c
 from parley.protocol.words import ACTIONS, HINTS, OPTIONS, REVIEW, TERMINAL

@@ -1,9 +1,9 @@
 """Lists that the gateway is asked for: tools, the inbox, memories (also deleting one), the library."""
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
+from cli.chat.panels import inset
 from cli.text import short, visible
 from parley.client import Parley, ParleyError
 from parley.protocol.pages import LibraryPage, MemoryPage, SessionRow
@@ -41,7 +41,7 @@ def tools(page: ToolPage) -> RenderableType:
         parameters = ", ".join(f"{visible(name)}*" if name in required_names else visible(name) for name in names)
         effect = (f" {tool.effect}", "yellow") if tool.effect != "read" else ""
         lines.append(Text.assemble((visible(tool.name), "cyan"), f"({parameters})", effect))
-        lines.append(_inset(short(tool.description, 160)))
+        lines.append(_detail(short(tool.description, 160)))
     lines += [Text(short(trouble, 200), style="yellow") for trouble in page.troubles]
     return Group(*lines, Text(f"{len(page.tools)} of {page.total} tools", style="dim"))
 
@@ -56,10 +56,10 @@ def inbox(sessions: tuple[SessionRow, ...]) -> RenderableType:
         starts = session.state == "approved"
         word = ASKS["not_started" if starts else "unfinished"] if goes_on else session.word
         lines.append(Text.assemble((word, "yellow"), f" {short(session.title or session.request, 100)}"))
-        lines.append(_inset(f"parley chat --session {visible(session.id)}"))
+        lines.append(_detail(f"parley chat --session {visible(session.id)}"))
         if goes_on:
             label, option = (ACTIONS["start"], "") if starts else (ACTIONS["retry"], "--retry ")
-            lines.append(_inset(f"{label}: parley plan execute {option}{visible(session.id)}"))
+            lines.append(_detail(f"{label}: parley plan execute {option}{visible(session.id)}"))
     return Group(*lines)
 
 
@@ -68,11 +68,11 @@ def memories(page: MemoryPage) -> RenderableType:
     lines: list[RenderableType] = []
     for item in page.items:
         lines.append(Text.assemble((f"{item.at:%Y-%m-%d} ", "dim"), short(item.request, 100)))
-        lines.append(_inset(short(item.outcome, 160)))
+        lines.append(_detail(short(item.outcome, 160)))
         if item.lesson:
-            lines.append(_inset(f"lesson: {short(item.lesson, 160)}", "yellow"))
+            lines.append(_detail(f"lesson: {short(item.lesson, 160)}", "yellow"))
         if item.id:
-            lines.append(_inset(f"/forget {visible(item.id)}"))
+            lines.append(_detail(f"/forget {visible(item.id)}"))
     return Group(*lines, Text(f"{len(page.items)} of {page.total} remembered requests", style="dim"))
 
 
@@ -82,9 +82,9 @@ def library(page: LibraryPage) -> RenderableType:
     for item in page.items:
         star = ("★ ", "yellow") if item.saved else ("  ", "")
         lines.append(Text.assemble((f"{item.at:%Y-%m-%d} ", "dim"), star, short(item.question or item.request, 100)))
-        lines.append(_inset(short(item.sql or item.answer, 160)))
+        lines.append(_detail(short(item.sql or item.answer, 160)))
     return Group(*lines, Text(f"{len(page.items)} of {page.total} accepted answers", style="dim"))
 
 
-def _inset(text: str, style: str = "dim") -> RenderableType:
-    return Padding(Text(text, style=style), (0, 0, 0, 4), expand=False)
+def _detail(text: str, style: str = "dim") -> RenderableType:
+    return inset(Text(text, style=style), 4)

@@ -1,18 +1,27 @@
-"""Commands of `parley chat` that need no message to the gateway."""
+"""Commands of `parley chat` that need no message to the gateway, and rows as CSV for one of them."""
 
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
 from pathlib import Path
 
+from pydantic import JsonValue
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli.chat import csv_export, render, render_flow, render_journal
-from cli.chat.path_editing import is_on_path, last_result
+from cli.chat import render, render_flow, render_journal
+from cli.chat.edit import is_on_path, last_result
 from cli.chat.state import ChatView
 from cli.export import CannotExport, format_of
 from cli.text import visible
 from parley.client import ParleyError
 from parley.client.client import RemoteSession
 from parley.protocol.words import TERMINAL
+
+_UTF8_MARK = "\ufeff"  # without it Excel reads the file in the Windows code page of its country
+_NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
+_QUOTED = re.compile(r"[\",;|'\s]")
 
 
 def run_local(view: ChatView, name: str, argument: str) -> RenderableType:  # noqa: PLR0911  one case per command
@@ -54,7 +63,7 @@ def _csv(view: ChatView, argument: str) -> str:
     result = last_result(view)
     if result is None:
         return TERMINAL["no_rows"]
-    return _write_new_file(Path(argument), csv_export.as_csv(result))
+    return _write_new_file(Path(argument), as_csv(result))
 
 
 def _write_new_file(file: Path, text: str) -> str:
@@ -66,3 +75,34 @@ def _write_new_file(file: Path, text: str) -> str:
     except OSError as error:
         return TERMINAL["unwritten"].format(why=error)
     return TERMINAL["written"].format(file=file)
+
+
+def as_csv(result: Mapping[str, JsonValue]) -> str:
+    """A file (RFC 4180) that begins with a mark of UTF-8. Null is empty; lists and objects are JSON."""
+    rows = [_list(result.get("columns")), *map(_list, _list(result.get("rows")))]
+    return _UTF8_MARK + "".join(",".join(map(_cell, row)) + "\r\n" for row in rows)
+
+
+def _cell(value: JsonValue) -> str:
+    """A cell, also quoted if it contains another country's separator."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if isinstance(value, str) and is_formula(text):
+        text = f"'{text}"
+    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
+
+
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet may run this text: =, +, - or @ in any width, possibly after invisible characters.
+
+    A leading tab or line break is enough, as OWASP lists it. A number as text is not a formula.
+    """
+    if text[:1] in ("\t", "\r", "\n"):
+        return True
+    bare = next((c for c in text if not c.isspace() and unicodedata.category(c) not in ("Cc", "Cf")), "")
+    return unicodedata.normalize("NFKC", bare) in ("=", "+", "-", "@") and not _NUMBER.fullmatch(text)
+
+
+def _list(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else []

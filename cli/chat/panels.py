@@ -1,6 +1,7 @@
 """Titled panels and program text: drawn with frames on a terminal, plain in a pipe."""
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
 from rich.panel import Panel
 from rich.syntax import Syntax
 from rich.text import Text
@@ -35,5 +36,6 @@ class PythonSource:
             yield Text(self._text, no_wrap=True, overflow="ignore")
 
 
-def python_source(text: str) -> RenderableType:
-    return PythonSource(text)
+def inset(part: RenderableType, columns: int = 2) -> RenderableType:
+    """The part, indented."""
+    return Padding(part, (0, 0, 0, columns), expand=False)

@@ -9,10 +9,10 @@ from rich.text import Text
 
 from cli.chat import render_flow, render_turn
 from cli.chat.choices import choices, hint
+from cli.chat.edit import is_on_path
 from cli.chat.forms import FormField, form_fields, table_options
-from cli.chat.panels import TitledPanel, python_source
-from cli.chat.path_editing import is_on_path
-from cli.chat.render_offer import render_offer
+from cli.chat.panels import PythonSource, TitledPanel
+from cli.chat.render_turn import render_offer
 from cli.chat.slash import COMMANDS
 from cli.chat.state import ChatView, InputRequest
 from cli.text import short, visible
@@ -47,7 +47,7 @@ def render_code(item: CodeView) -> RenderableType:
     parts: list[RenderableType] = [Text(f"── {JOURNAL['code'].format(number=item.number)} ──", style="cyan")]
     if item.explanation:
         parts.append(Markdown(visible(item.explanation), hyperlinks=False))
-    parts += [python_source(item.code.rstrip()), Text("────────────", style="cyan")]
+    parts += [PythonSource(item.code.rstrip()), Text("────────────", style="cyan")]
     return Group(*parts)
 
 
@@ -137,7 +137,7 @@ def _current_path(view: ChatView) -> Iterable[RenderableType]:
 def render_draft(draft: LiveDraft) -> RenderableType:
     """The current text of a draft."""
     text = visible(("… " if draft.start else "") + draft.text)
-    return python_source(text) if draft.kind in ("code", "tests") else Markdown(text, hyperlinks=False)
+    return PythonSource(text) if draft.kind in ("code", "tests") else Markdown(text, hyperlinks=False)
 
 
 def render_live(view: ChatView, *, elapsed: float, url: str, rows: int, console: Console) -> RenderableType:

@@ -7,12 +7,11 @@ from itertools import groupby
 from pydantic import JsonValue
 from rich import box
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
 from cli.chat.forms import TableOption
-from cli.chat.panels import TitledPanel
+from cli.chat.panels import TitledPanel, inset
 from cli.text import short, visible
 from parley.events.values import Outcome
 from parley.protocol.journal import TurnEntry
@@ -60,7 +59,7 @@ def planned_path(entry: TurnEntry, path: PlannedPathView) -> RenderableType:
     """The path that is about to run, and how it was planned."""
     head = Text.assemble(("▸ Path ", "bold cyan"), _joined([(tool, "", "") for tool in path.nodes]))
     notes = _planning_notes(path, entry.reasoning)
-    return Group(head, *(Padding(part, (0, 0, 0, 2), expand=False) for part in notes))
+    return Group(head, *(inset(part) for part in notes))
 
 
 def _planning_notes(path: PlannedPathView | PathView, reasoning: str) -> Iterable[Text]:
@@ -136,7 +135,7 @@ def node_outcome(tool: str, tokens: int, event: Outcome) -> RenderableType:
         )
     if isinstance(result := outputs.get("result"), dict):
         parts.append(result_table(result))
-    return Group(head, *(Padding(part, (0, 0, 0, 4), expand=False) for part in parts))
+    return Group(head, *(inset(part, 4) for part in parts))
 
 
 def _short_value(value: JsonValue) -> str:
@@ -185,7 +184,5 @@ def table_choices(offered: Sequence[TableOption]) -> RenderableType:
         reason = f"  {short(table.reason, MAX_TEXT)}" if table.reason else ""
         lines.append(Text.assemble((f"{number:>2} ", "bold cyan"), mark, (visible(table.name), "bold"), reason))
         if table.columns:
-            lines.append(
-                Padding(Text(short(", ".join(table.columns), MAX_TEXT), style="dim"), (0, 0, 0, 5), expand=False)
-            )
+            lines.append(inset(Text(short(", ".join(table.columns), MAX_TEXT), style="dim"), 5))
     return Group(*lines)

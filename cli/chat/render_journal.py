@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from rich.console import Group, RenderableType
 from rich.markdown import Markdown
-from rich.padding import Padding
 from rich.text import Text
 
 from cli.chat import render_flow, render_turn
+from cli.chat.panels import inset
 from cli.chat.state import ChatView
 from cli.text import short, visible
 from parley.events import facts
@@ -88,7 +88,7 @@ def _path_change(entry: j.PathChangeEntry, message: ScreenEvent, view: ChatView)
     return Group(
         journal_line(entry, view),
         *override_lines,
-        Padding(render_flow.path_line(view.actions), (0, 0, 0, 2), expand=False),
+        inset(render_flow.path_line(view.actions)),
     )
 
 

@@ -1,23 +1,26 @@
-"""Renders a turn: its plan, actions that wait for approval, their outcomes, the verdict, and the answer."""
+"""Renders a turn: its plan, actions that wait for approval, their outcomes, the verdict, the answer, and an offer."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import assert_never
 
 from pydantic import JsonValue
 from rich.console import Group, RenderableType
 from rich.markdown import Markdown
-from rich.padding import Padding
 from rich.text import Text
 
-from cli.chat.panels import TitledPanel
+from cli.chat.panels import PythonSource, TitledPanel, inset
+from cli.chat.state import ChatView
 from cli.text import short, visible
 from parley.events import facts
+from parley.events.offers import OfferedCode, OfferedDraft, OfferedPlan, OfferedTurn
 from parley.events.values import ActionSpec, Outcome
 from parley.protocol import journal as j
-from parley.protocol.screen import ActionSection
+from parley.protocol.screen import ActionSection, OfferSection
 from parley.protocol.tools import Change, Preview
 from parley.protocol.words import JOURNAL, PATHS, REASONS, REVIEW
 from shared.domain.flow_paths import split_tool_name
+from shared.domain.plan_text import plan_text
 from shared.domain.user_commands import RUN_CODE
 
 MAX_VALUE, MAX_TEXT = 120, 300  # characters shown of a value and of a text
@@ -30,18 +33,18 @@ def turn_summary(entry: j.TurnEntry, event: Turn, title: str) -> RenderableType:
     """A turn with its goal and actions."""
     parts: list[RenderableType] = [Text.assemble((f"▸ Turn {entry.number}: ", "bold cyan"), (visible(title), "bold"))]
     if entry.reasoning:
-        parts.append(_inset(Text(short(entry.reasoning, MAX_TEXT), style="dim")))
+        parts.append(inset(Text(short(entry.reasoning, MAX_TEXT), style="dim")))
     if isinstance(event, facts.TurnPlanned) and len(event.sub_goals) > 1:
         goals = " › ".join(short(goal, 60) for goal in event.sub_goals)
-        parts.append(_inset(Text(f"way: {goals}", style="dim")))
+        parts.append(inset(Text(f"way: {goals}", style="dim")))
     if entry.recalled:
         notes = "; ".join(short(item.request, 50) for item in entry.recalled)
         count = len(entry.recalled)
         recalled = JOURNAL["recalled_one"] if count == 1 else JOURNAL["recalled"].format(count=count)
-        parts.append(_inset(Text(f"{recalled}: {notes}", style="dim")))
-    parts += [_inset(call_lines(action)) for action in event.actions if action.tool != RUN_CODE]
+        parts.append(inset(Text(f"{recalled}: {notes}", style="dim")))
+    parts += [inset(call_lines(action)) for action in event.actions if action.tool != RUN_CODE]
     if not event.actions:
-        parts.append(_inset(Text(JOURNAL["answer_follows"], style="dim")))
+        parts.append(inset(Text(JOURNAL["answer_follows"], style="dim")))
     return Group(*parts)
 
 
@@ -75,10 +78,6 @@ def _arguments(arguments: Mapping[str, JsonValue]) -> str:
 
 def _value(value: JsonValue) -> str:
     return short(json.dumps(value, ensure_ascii=False), MAX_VALUE)
-
-
-def _inset(part: RenderableType) -> RenderableType:
-    return Padding(part, (0, 0, 0, 2), expand=False)
 
 
 # --- approval
@@ -137,7 +136,7 @@ def action_outcome(event: Outcome, tool: str, summary: str) -> RenderableType:
     lines = [Text(short(summary, MAX_TEXT), style="dim" if event.ok else "red")]
     if event.size is not None:
         lines.append(Text(JOURNAL["beginning"].format(size=f"{event.size:,} bytes"), style="dim"))
-    return Group(head, *(Padding(line, (0, 0, 0, 4), expand=False) for line in lines))
+    return Group(head, *(inset(line, 4) for line in lines))
 
 
 def _program(event: Outcome, result: Mapping[str, JsonValue]) -> RenderableType:
@@ -163,7 +162,7 @@ def verdict_lines(line: j.VerdictLine) -> RenderableType:
     headline = Text.assemble(
         (f"{mark} {line.word}, {line.next}", style), (verdict_source, "dim"), short(line.text, MAX_TEXT)
     )
-    return Group(headline, *(_inset(_sub_goal(item)) for item in line.sub_goals))
+    return Group(headline, *(inset(_sub_goal(item)) for item in line.sub_goals))
 
 
 def _sub_goal(line: j.SubGoalLine) -> Text:
@@ -180,3 +179,36 @@ def answer_panel(entry: j.AnswerEntry, tools: Sequence[str], *, walked: bool) ->
         " · ".join([*source, "/path"] if walked else [*filter(None, (entry.confidence_text,)), *source]), style="dim"
     )
     return TitledPanel(Group(Markdown(visible(entry.text), hyperlinks=False), notes), "Answer", "green")
+
+
+def render_offer(offer: OfferSection, view: ChatView) -> RenderableType:
+    title = REVIEW[f"offer_{offer.draft.type}"]
+    body = Group(*_offer_body(offer.draft, view), Text(REVIEW["offer_holds"], style="dim"))
+    return TitledPanel(body, title, "yellow")
+
+
+def _offer_body(draft: OfferedDraft, view: ChatView) -> Iterator[RenderableType]:
+    match draft:
+        case OfferedPlan():
+            yield Markdown(visible(plan_text(draft.goal, draft.steps, draft.notes)), hyperlinks=False)
+            yield from _removed_steps(draft, view)
+        case OfferedCode():
+            if draft.explanation:
+                yield Markdown(visible(draft.explanation), hyperlinks=False)
+            yield PythonSource(draft.code.rstrip())
+        case OfferedTurn():
+            yield Text(visible(draft.sub_goal), style="bold")
+            yield from map(call_lines, draft.actions)
+        case _:
+            assert_never(draft)
+
+
+def _removed_steps(draft: OfferedPlan, view: ChatView) -> Iterator[RenderableType]:
+    """The steps of the plan that is there which its revision leaves out."""
+    steps = view.plan.steps if view.plan else ()
+    kept = {step.id for step in draft.steps if step.id}
+    if not kept.intersection(step.id for step in steps):
+        return  # another plan, not a revision
+    for step in steps:
+        if step.id not in kept:
+            yield Text(f"– {visible(step.text)} ({REVIEW['step_removed']})", style="red")

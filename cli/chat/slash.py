@@ -7,9 +7,20 @@ from typing import NamedTuple, get_args
 
 from pydantic import ValidationError
 
-from cli.chat.decisions import approve, approve_all, approve_plan, decide_offer, reject, replan
-from cli.chat.effects import AskFurther, ChatEffect, RunLocally, SendMessage, ShowText
-from cli.chat.path_editing import reroute
+from cli.chat.edit import reroute
+from cli.chat.effects import (
+    AskFurther,
+    ChatEffect,
+    RunLocally,
+    SendMessage,
+    ShowText,
+    approve,
+    approve_all,
+    approve_plan,
+    decide_offer,
+    reject,
+    replan,
+)
 from cli.chat.state import ChatView, InputRequest
 from cli.step_output import parse_output
 from parley.events.values import ToolPolicy

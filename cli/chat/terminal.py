@@ -11,8 +11,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from rich.console import Console, RenderableType
 
 from cli.chat import render
-from cli.chat.edit import NoEditor, run_editor
-from cli.chat.plan_editing import HELP
+from cli.chat.edit import HELP, NoEditor, run_editor
 from cli.chat.state import ChatView
 from parley.protocol.words import TERMINAL
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.entry import run_with_settings
+from cli.command import run_with_settings
 
 app = typer.Typer(
     help="Test tasks for agents over the retail store: make, validate, correct, export and compare them.",

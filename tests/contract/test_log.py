@@ -6,7 +6,6 @@ from typing import NamedTuple, Protocol
 
 import pytest
 
-from cli.nats_server import NatsServer
 from parley.events import Due, SessionEvent, dump_event, facts
 from parley.events.values import Knowledge, Step
 from shared.bus import Bus, jetstream
@@ -38,7 +37,7 @@ from shared.log import (
 )
 from shared.testing import InMemoryLog, InMemoryStore, session_ids
 from tests.conftest import person
-from tests.support.nats import frozen, kill9
+from tests.support.nats import NatsServer, frozen, kill9
 from tests.support.timeouts import WAIT_TIMEOUT
 
 Publish = Callable[[str, bytes, dict[str, str]], Awaitable[None]]

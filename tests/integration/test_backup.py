@@ -12,7 +12,6 @@ import pytest
 
 from cli.backup import create_backup, restore_backup
 from cli.command import Declined
-from cli.nats_server import NatsServer, nats_server
 from services.plan_store.app import PlanStore
 from services.plan_store.rebuild import rebuild
 from services.plan_store.restore_check import DatabaseAheadOfLog
@@ -26,6 +25,7 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.conftest import person
+from tests.support.nats import NatsServer, nats_server
 from tests.support.stories import STEPS, Conversation
 from tests.support.timeouts import WAIT_TIMEOUT
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from cli.nats_server import NatsServer
 from shared.bus import Bus, BusUnavailable, Delivery, Unprocessable, consumers
 from shared.bus.provision import check, provision
 from shared.domain import commands as c
@@ -19,7 +18,7 @@ from shared.services import Consumer
 from shared.settings import Settings
 from tests.conftest import person
 from tests.support.inbox import Inbox, api, consuming, store, until_counted, until_idle
-from tests.support.nats import kill9
+from tests.support.nats import NatsServer, kill9
 from tests.support.timeouts import WAIT_TIMEOUT
 
 # --- provisioning

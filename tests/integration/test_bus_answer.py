@@ -4,10 +4,9 @@ import asyncio
 
 import pytest
 
-from cli.nats_server import NatsServer
 from shared.bus import Bus, BusUnavailable
 from shared.settings import Settings
-from tests.support.nats import kill9
+from tests.support.nats import NatsServer, kill9
 from tests.support.timeouts import WAIT_TIMEOUT
 
 UNANSWERED = "request_unanswered"

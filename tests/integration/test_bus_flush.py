@@ -3,9 +3,8 @@
 import asyncio
 from contextlib import suppress
 
-from cli.nats_server import NatsServer
 from shared.bus import Bus
-from tests.support.nats import frozen
+from tests.support.nats import NatsServer, frozen
 from tests.support.timeouts import WAIT_TIMEOUT
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.doctor import check_database, check_nats
-from cli.doctor_store import check_store
+from cli.doctor import check_database, check_nats, check_store
 from services.gateway.deferred_log import DeferredLog
 from services.gateway.ports import Core
 from services.gateway.readiness import ReadinessChecker
@@ -122,7 +121,7 @@ async def test_a_rebuild_keeps_a_damaged_file_and_plan_store_continues_with_the_
         while (checks := await ready.checks())["plan_store"] != DAMAGED:  # noqa: ASYNC110  a health check is polled
             await asyncio.sleep(0.05)
         assert checks["upgrade"] == DAMAGED
-        (storage, store) = await check_store(settings, check_nats(settings, is_up=True))
+        (storage, store, _) = await check_store(settings, check_nats(settings, is_up=True))
         assert (storage.outcome, store.outcome, store.advice) == ("ok", "fail", DAMAGED)
         doctor = await check_database(settings)
         assert (doctor.outcome, doctor.advice) == ("fail", DAMAGED)

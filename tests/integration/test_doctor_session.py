@@ -7,9 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from cli.command import Declined
-from cli.doctor_check import DoctorCheck
-from cli.doctor_session import doctor_session, fold_session
-from cli.doctor_upgrade import check_upgrade
+from cli.diagnosis import doctor_session, fold_session
+from cli.doctor import DoctorCheck, check_store
 from parley.events.values import SessionSettings, Step
 from services.plan_store.app import PlanStore
 from services.planner.conversation_prompt import PlanDraft
@@ -48,7 +47,7 @@ def wide_console(monkeypatch: pytest.MonkeyPatch) -> None:
 def short_wait_for_plan_store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the wait for plan_store in tests that do not run it."""
     if "plan_store" not in request.fixturenames:
-        monkeypatch.setattr("cli.doctor_session.PlanStoreClient", lambda bus, **_: PlanStoreClient(bus, wait=0.1))
+        monkeypatch.setattr("cli.diagnosis.PlanStoreClient", lambda bus, **_: PlanStoreClient(bus, wait=0.1))
 
 
 @pytest.fixture
@@ -251,10 +250,11 @@ async def test_an_upgrade_is_advised_if_a_newer_release_continued_the_session(
     assert f"It continues at position {position}" in text
     assert "A newer release works on it: upgrade this Parley, all services" in text
     broker = DoctorCheck("NATS", "ok", "")
-    checked = await check_upgrade(settings, broker)
+    *_, checked = await check_store(settings, broker)
     assert (checked.outcome, checked.finding.split()[0]) == ("fail", "1")
     assert "upgrade all services" in checked.advice
-    assert (await check_upgrade(settings, broker._replace(outcome="fail"))).outcome == "ok", "Parley is not running"
+    [unchecked] = await check_store(settings, broker._replace(outcome="fail"))
+    assert unchecked.outcome == "ok", "Parley is not running"
 
 
 PAY = Step(text="Pay", tool="pay", id="s1", effect="write", arguments={})

@@ -6,7 +6,6 @@ from typing import Any
 import nats as nats_client
 import pytest
 
-from cli.nats_server import NatsServer
 from parley.events import SessionEvent, dump_event, facts
 from parley.events.values import ActionSpec, Step
 from services.generator.conversation_prompt import CodeDraft
@@ -22,6 +21,7 @@ from shared.log import SessionAtPosition, accept, guard_headers, subject_of
 from shared.settings import Settings
 from shared.story import Story
 from tests.integration.test_agentflow import CANCEL, LOOK, WHO, allow, answer, open_session, stored, turn
+from tests.support.nats import NatsServer
 from tests.support.stack import Person, working
 from tests.support.timeouts import WAIT_TIMEOUT
 

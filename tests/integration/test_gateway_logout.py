@@ -11,7 +11,6 @@ import pytest
 from fastapi import FastAPI
 from websockets.exceptions import InvalidStatus
 
-from cli.nats_server import NatsServer
 from services.gateway.access import logouts
 from services.gateway.app import build
 from services.gateway.deferred_log import DeferredLog
@@ -21,6 +20,7 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient
 from tests.support.gateway import SECRET, World, client, gateway_settings, serving
 from tests.support.http_client import http_client
+from tests.support.nats import NatsServer
 from tests.support.timeouts import WAIT_TIMEOUT
 
 KEYS: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": SECRET}

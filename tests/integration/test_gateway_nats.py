@@ -10,7 +10,6 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from cli.nats_server import NatsServer
 from parley.client import Parley
 from parley.client.errors import RequestRefused
 from parley.events.values import ActionSpec
@@ -25,7 +24,7 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient
 from tests.support.gateway import Client, client, serving
 from tests.support.http_client import http_client
-from tests.support.nats import kill9
+from tests.support.nats import NatsServer, kill9
 from tests.support.stories import CODE, Conversation
 from tests.support.timeouts import WAIT_TIMEOUT
 

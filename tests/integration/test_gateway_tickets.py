@@ -8,7 +8,6 @@ import jwt
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from cli.nats_server import NatsServer
 from parley.client import Parley
 from services.gateway.access.keys import COOKIE, TICKET, derive_key
 from services.gateway.access.tickets import TICKET_SECONDS
@@ -19,6 +18,7 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient
 from tests.support.gateway import SECRET, TOKEN, World, client, gateway_settings, serving
 from tests.support.http_client import http_client
+from tests.support.nats import NatsServer
 
 KEYS: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": SECRET}
 NOW = int(time.time())

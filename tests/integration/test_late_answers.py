@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import structlog
 
-from cli.nats_server import nats_server
 from shared.bus import Bus, BusUnavailable
 from shared.settings import Settings
+from tests.support.nats import nats_server
 
 SUBJECT = "plan_store.session.load"
 

@@ -11,7 +11,6 @@ import pytest
 
 from cli.backup import create_backup, restore_backup
 from cli.command import Declined
-from cli.nats_server import nats_server
 from services.plan_store.app import PlanStore
 from services.plan_store.rebuild import RebuildRefused, rebuild
 from shared.bus import Bus
@@ -20,6 +19,7 @@ from shared.bus.provision import ProvisionError, check, provision
 from shared.bus.topology import FORMAT_KEY, LOG_FORMAT
 from shared.settings import Settings
 from tests.support.inbox import api, store
+from tests.support.nats import nats_server
 from tests.support.timeouts import WAIT_TIMEOUT
 
 LATER = f"has format 99, and this release of Parley reads format {LOG_FORMAT}"

@@ -10,7 +10,7 @@ import pytest
 
 import cli.nats_server
 from cli.doctor import check_nats
-from cli.nats_server import NatsInstance, NatsServer, nats_server
+from cli.nats_server import NatsInstance
 from parley.events.values import ActionSpec, SessionSettings
 from services.gateway.app import build
 from services.plan_store.app import PlanStore
@@ -23,6 +23,7 @@ from shared.store import PlanStoreClient
 from shared.story import finish_action
 from tests.support.gateway import client, gateway_settings, serving
 from tests.support.http_client import http_client
+from tests.support.nats import NatsServer, nats_server
 from tests.support.stories import Conversation
 from tests.support.timeouts import WAIT_TIMEOUT
 

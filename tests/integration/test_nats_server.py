@@ -18,17 +18,16 @@ from urllib.parse import urlsplit
 import nats
 import pytest
 
-from cli.console import Console
 from cli.doctor import check_nats, check_streams
 from cli.home import secret
-from cli.nats_server import MINIMUM, NatsMissing, NatsServer, find_binary, nats_server, prepare, probe, version_of
-from cli.up import _STORE, _provision
+from cli.nats_server import MINIMUM, NatsMissing, find_binary, prepare, probe, version_of
+from cli.up import _STORE, Console, _provision
 from shared.bus import provision as provisioning
 from shared.bus.provision import provision
 from shared.bus.users import USERS
 from shared.services import OPERATOR
 from shared.settings import Settings
-from tests.support.nats import kill9
+from tests.support.nats import NatsServer, kill9, nats_server
 from tests.support.timeouts import WAIT_TIMEOUT
 
 
@@ -143,7 +142,7 @@ def test_the_server_ends_with_the_process_that_started_it(tmp_path: Path) -> Non
     program = textwrap.dedent(f"""
         import signal
         from pathlib import Path
-        from cli.nats_server import NatsServer
+        from tests.support.nats import NatsServer
         print(NatsServer(Path({str(tmp_path)!r})).pid, flush=True)
         signal.pause()
     """)

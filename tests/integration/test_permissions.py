@@ -14,7 +14,7 @@ import nats as client_of
 import pytest
 from nats.aio.client import Client
 
-from cli.nats_server import NatsServer, find_binary
+from cli.nats_server import find_binary
 from parley.events import dump_event, facts, types_made_by
 from parley.events.values import Step
 from scripts.gen_nats import variable
@@ -30,6 +30,7 @@ from shared.domain.session import Session
 from shared.log import MESSAGE_ID, SessionAtPosition, StoredMessage, accept, guard_headers, subject_of
 from shared.services import MESSAGES, OPERATOR, SERVICES, STOPS, WORKERS
 from shared.settings import Settings
+from tests.support.nats import NatsServer
 from tests.support.timeouts import WAIT_TIMEOUT
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cli.child_command import bound_to_parent
-from cli.nats_server import NatsServer
 from parley.events.values import SessionSettings
 from services.plan_store.app import PlanStore
 from services.plan_store.database import ProjectionDatabase
@@ -30,7 +29,7 @@ from shared.log import LogUnavailable, SessionAtPosition, commit
 from shared.settings import Settings
 from shared.store import PlanStoreClient, StoreRefused, StoreUnavailable
 from tests.conftest import person
-from tests.support.nats import kill9
+from tests.support.nats import NatsServer, kill9
 from tests.support.plan_store import rows
 from tests.support.stories import STEPS
 from tests.support.timeouts import WAIT_TIMEOUT

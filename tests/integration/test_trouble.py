@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from cli.nats_server import NatsServer
 from rehearsal.app import build
 from services.plan_store.app import PlanStore
 from services.planner.conversation import draft_plan
@@ -21,7 +20,7 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient
 from shared.worker import Drafts, Worker, WorkerDeps
 from tests.support.inbox import Inbox, consuming, store, until_idle
-from tests.support.nats import frozen, kill9
+from tests.support.nats import NatsServer, frozen, kill9
 from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
 from tests.support.serving import serving
 from tests.support.stack import BUILD, Person, working

@@ -16,7 +16,7 @@ import pytest
 from cli.home import RunningParley, find_running
 from cli.nats_server import probe
 from cli.ports import free_port
-from cli.readiness import http_get
+from cli.programs import http_get
 from shared.services import SERVICES
 from tests.support.timeouts import WAIT_TIMEOUT
 

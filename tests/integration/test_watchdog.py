@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from cli.nats_server import NatsServer
 from cli.supervisor import ProcessSpec, SupervisedProgram, Supervisor
 from services.plan_store.metrics import count_exits
 from shared.bus import Bus, Delivery
@@ -22,6 +21,7 @@ from shared.settings import Settings
 from shared.telemetry import metrics
 from tests.e2e.parley_process import command_line, descendants
 from tests.support.inbox import Inbox, consuming, store, until_idle
+from tests.support.nats import NatsServer
 from tests.support.timeouts import WAIT_TIMEOUT
 
 LIMIT = 2  # seconds

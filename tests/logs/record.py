@@ -13,7 +13,6 @@ from pathlib import Path
 
 import structlog
 
-from cli.nats_server import nats_server
 from shared.bus import Bus
 from shared.bus.provision import provision
 from shared.log import StoredMessage
@@ -30,6 +29,7 @@ from tests.logs.recorded import (
     store,
     store_random,
 )
+from tests.support.nats import nats_server
 from tests.support.rehearsal_server import rehearsal_server
 from tests.support.stack import working
 

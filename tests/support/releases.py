@@ -11,7 +11,6 @@ from typing import Any
 import httpx2
 
 from chaos.process import ROOT, ServiceProcess
-from cli.nats_server import nats_server
 from cli.ports import free_port
 from parley.events.envelope import FORMAT
 from shared.bus import Bus
@@ -19,6 +18,7 @@ from shared.bus.provision import provision
 from shared.environment import child_environment
 from shared.settings import Settings
 from tests.support.http_client import http_client
+from tests.support.nats import nats_server
 
 Json = dict[str, Any]
 SERVICES = ("plan_store", "planner", "generator", "verifier", "gateway")

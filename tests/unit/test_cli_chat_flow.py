@@ -8,10 +8,10 @@ from pydantic import JsonValue
 
 from cli.chat import render_flow
 from cli.chat.choices import choices, hint, interpret
-from cli.chat.csv_export import as_csv
+from cli.chat.edit import editable_value, last_result
 from cli.chat.effects import SendMessage, ShowText
 from cli.chat.forms import table_options, tables_answer
-from cli.chat.path_editing import editable_value, last_result
+from cli.chat.local_commands import as_csv
 from cli.chat.render import render_request
 from cli.chat.slash import slash_command
 from cli.chat.state import ChatView, InputRequest

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from cli.chat import render, render_journal, render_turn
-from cli.chat.edit import edit_in_review
+from cli.chat.edit import HELP, InvalidPlanText, edit_in_review, editable, read_plan
 from cli.chat.effects import SendMessage, ShowText
-from cli.chat.plan_editing import HELP, InvalidPlanText, editable, read_plan
 from cli.chat.state import ChatView
 from cli.event_summary import summarize
 from cli.export import CannotExport, export, format_of

@@ -6,11 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from cli.chat.choices import Choice, choice_label, choices, interpret
-from cli.chat.decisions import approve
-from cli.chat.effects import AskFurther, RunLocally, SendMessage, SendMessages, ShowText
+from cli.chat.effects import AskFurther, RunLocally, SendMessage, SendMessages, ShowText, approve
 from cli.chat.slash import COMMANDS, slash_command
-from cli.chat.state import ChatView
-from cli.chat.view import fold
+from cli.chat.state import ChatView, fold
 from parley.client.screen import Screen
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec, Check, Step

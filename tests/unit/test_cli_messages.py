@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from cli.bus_client import connect_bus
 from cli.command import Unreachable
-from cli.doctor import check_nats
-from cli.doctor_check import DoctorCheck, check_table
+from cli.doctor import DoctorCheck, check_nats, check_table
 from cli.gateway import PROTOCOL_HINTS
 from cli.home import RunningParley, announce, lock_home
 from cli.main import app
