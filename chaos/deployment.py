@@ -19,8 +19,7 @@ from chaos.cluster import HOST, Cluster
 from chaos.postgres import PostgresProcess
 from chaos.process import ROOT, ProcessExit, ServiceProcess, load_factor
 from cli.ports import free_port
-from cli.programs import REHEARSAL_MODEL, program_specs
-from cli.readiness import http_get
+from cli.programs import REHEARSAL_MODEL, http_get, program_specs
 from cli.supervisor import ProcessSpec
 from shared.bus import Bus, BusUnavailable
 from shared.bus.provision import ProvisionError, provision

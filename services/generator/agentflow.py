@@ -37,11 +37,6 @@ async def rules_of(bus: Bus, tools: tuple[str, ...]) -> tuple[str, ...]:
         return ()
 
 
-async def no_rules(_: tuple[str, ...]) -> tuple[str, ...]:
-    """No rules, for a generator without an executor."""
-    return ()
-
-
 async def write(context: WorkContext, rules_of: RulesOf) -> c.GiveAnswer:
     if context.session.settings.task:
         return await write_task(context)

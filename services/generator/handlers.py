@@ -15,9 +15,7 @@ ANSWERS: dict[str, Callable[[WorkContext], Awaitable[c.GiveAnswer]]] = {
 }
 
 
-async def write(
-    context: WorkContext, rules_of: agentflow.RulesOf = agentflow.no_rules
-) -> c.DraftCode | c.GiveAnswer | c.NoDraft:
+async def write(context: WorkContext, rules_of: agentflow.RulesOf) -> c.DraftCode | c.GiveAnswer | c.NoDraft:
     if reply := agreement_reply(context.session):
         return reply
     if context.session.phase == "coding" or context.answers_message:

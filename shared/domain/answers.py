@@ -16,11 +16,8 @@ from shared.domain.messages import drafts_at_once
 from shared.domain.plan_steps import step_of
 from shared.domain.session import Phase, Session
 
-ASKING_PHASES: dict[str, tuple[Phase, ...]] = {
-    "request": ("planning", "coding"),
-    "turns": ("planning",),
-    "action": ("executing",),
-}
+DRAFTING: tuple[Phase, ...] = ("planning", "coding")
+ASKING_PHASES: dict[str, tuple[Phase, ...]] = {"request": DRAFTING, "turns": DRAFTING, "action": ("executing",)}
 OPTIONS_OF: dict[str, tuple[Option, ...]] = {"budget": wording.BUDGET_OPTIONS, "turns": wording.TURN_OPTIONS}
 
 

@@ -1,15 +1,16 @@
 """A message that comes while planner or generator works ends the model call, and the work begins again with it."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
 from parley.events import Due, SessionEvent
 from parley.events.values import Service, Step
 from parley.reply import WordsDraft
+from services.generator import handlers
 from services.generator.agentflow_prompt import AnswerDraft
 from services.generator.conversation_prompt import CodeDraft
-from services.generator.handlers import write
 from services.plan_store.app import PlanStore
 from services.planner.conversation import draft_plan
 from services.planner.conversation_prompt import PlanDraft
@@ -36,6 +37,13 @@ PLAN = PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"])
 CODE = CodeDraft(code="print(1)", explanation="It prints.")
 NOTHING_LEFT = c.PlanTurn(sub_goal="Nothing is left to do", actions=(), reasoning="It is done.")
 WORDS = WordsDraft(text="Because it is short.")
+
+
+async def no_rules(_: tuple[str, ...]) -> tuple[str, ...]:
+    return ()
+
+
+write = partial(handlers.write, rules_of=no_rules)
 
 
 class WorkerInMemory:

@@ -98,7 +98,7 @@ async def test_the_service_that_answers_asks_no_model_and_everything_stays_in_re
     unused: Any = None
     command: AnyCommand
     if asked.reply.service == "generator":
-        command = await write(context)
+        command = await write(context, unused)
     else:
         command = await Planner(unused, unused, PathPlanner(unused, unused, unused), unused).plan(context)
     after = given(begin=asked).when(command).then("remark.answered").session
