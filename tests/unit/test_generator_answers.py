@@ -117,7 +117,9 @@ async def test_the_answer_proposes_a_few_messages() -> None:
     after = session.when(answer).then("answer.given").leaves("resting", "nobody").given.session
     assert after.answer.next == answer.next
     told = json.loads(after.transcript[-1].text)["reply"]["text"]
-    assert told.startswith("Seen.\n- Cancel order #W1\n- xxx"), "“do the second one” can be understood"
+    assert told.startswith("Seen.\n\nProposed as your next message:\n1. Cancel order #W1\n2. xxx"), (
+        "“do the second one” can be understood"
+    )
     for reply in (c.AnswerRemark(text="There is no #W2."), turn(act("2.1"))):
         assert given(say("And #W2"), reply, begin=after).session.answer.next == ()
 
