@@ -180,7 +180,7 @@ class StepGuide:
     def _checked(self, session: Session, spec: ActionSpec) -> ActionSpec:
         """The call, denied if its tool cannot take its arguments or it breaks the rules of its pack.
 
-        So nobody is asked about a call that cannot be made.
+        Nobody is asked about a call with references that cannot be made.
         """
         tool = self._registry.find(spec.tool)
         if tool is None or is_unresolved(session, spec) or not (spec.depends_on or step_of(session, spec.id)):

@@ -9,7 +9,7 @@ from parley.events.values import ActionSpec
 from parley.protocol.tools import ToolSpec
 from services.planner.agentflow_prompt import Planned, TurnDraft
 from shared.domain.memory import ActionRecord, action_history, key_of
-from shared.domain.references import malformed_references, referenced_calls, references
+from shared.domain.references import ITEM, malformed_references, referenced_calls, references
 from shared.domain.session import Session
 from shared.domain.sub_goals import TURN_SUB_GOALS, sub_goals_of
 from shared.plan_checks.argument_kinds import reference_problems
@@ -88,7 +88,8 @@ def _reference_problems(arguments: Arguments, spec: ToolSpec, number: int, count
     yield from reference_problems(arguments, spec.parameters)
     known = [f"{{{{calls.{other}.output}}}}" for other in range(1, count + 1) if other != number]
     for reference in references(arguments):
-        if not reference.step.isdigit() or not 1 <= int(reference.step) <= count or int(reference.step) == number:
+        call = int(reference.step) if reference.step.isdigit() else 0
+        if reference.step != ITEM and (not 1 <= call <= count or call == number):
             yield f"{reference.text} is not the result of another call of this turn, such as {', '.join(known)}."
     yield from (
         f"{text[:80]} is no reference: write {{{{calls.1.output}}}}, or {{{{calls.1.output.orders[0]}}}} for a part."

@@ -21,5 +21,4 @@ async def verify(context: WorkContext) -> c.VerifyCode | c.VerifyTurn:
     if turn is None:
         return await conversation.check(context, context.session)
     verdict = await JUDGES.get(turn.workflow, agentflow.judge)(context, turn)
-    runs_program = turn.workflow == "conversation"  # it has no sub-goals to tell of
-    return verdict if runs_program else with_analyses(context.session, turn, verdict)
+    return with_analyses(context.session, turn, verdict)

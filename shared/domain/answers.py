@@ -88,7 +88,7 @@ def ask(session: Session, command: c.Ask, meta: CommandMeta) -> SessionEvent:
             raise Invalid(f"Step {action_id} does not ask the user.")
     own = tuple(Option(key=str(number), label=label) for number, label in enumerate(command.options, 1))
     return facts.QuestionAsked(
-        **event_meta(session, meta, facts.QuestionAsked, needs=3 if command.further else 1),
+        **event_meta(session, meta, facts.QuestionAsked, needs=3 if command.further or command.about == "turns" else 1),
         question_id=action_id,
         kind=command.about,
         text=command.text,

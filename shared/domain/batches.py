@@ -10,7 +10,6 @@ from shared.domain import flow_paths, memory, wording
 from shared.domain.dialogue import OpenQuestion
 from shared.domain.fast_replace import replace
 from shared.domain.plan_versions import begun_steps, next_attempts, step_id
-from shared.domain.references import awaits_values
 from shared.domain.session import (
     RULES_OF_REPLIES,
     SERVICE_OF,
@@ -60,8 +59,8 @@ def actions_to_start(session: Session) -> tuple[Action, ...]:
     """The actions of the current batch that are not started yet; its quiet reads are already running.
 
     Empty while an action of earlier work is under way. For an execution plan, empty while any step is running:
-    references are resolved between batches. While the user has to decide about one of them, or a message is
-    unanswered, only reads start.
+    references are resolved between batches. While the user has to decide about one of them, reads beside what the user
+    has been asked about have not ended, or a message is unanswered, only reads start.
     """
     began = session.work.version if session.work else session.version
     if session.turn is None or any(action.began < began for action in running_actions(session)):
@@ -71,8 +70,11 @@ def actions_to_start(session: Session) -> tuple[Action, ...]:
     of_this_batch = {action.spec.id for action in session.turn.actions if action.began == began}
     batch = tuple(a for a in next_batch(session.turn) if of_this_batch.isdisjoint(a.spec.depends_on))
     undecided = undecided_actions(session.turn)
-    if any(action in batch for action in undecided):
-        batch = _reads_first(session, batch, undecided)
+    reads = _reads_first(session, batch, undecided)
+    runs = session.rules >= RULES_OF_REPLIES and running_actions(session)
+    asks = any(action.spec.approval_reason for action in batch)
+    if any(action in batch for action in undecided) or (asks and (reads or runs)):
+        batch = reads
     return batch if not session.holds else tuple(action for action in batch if action.spec.effect == "read")
 
 
@@ -89,8 +91,8 @@ def quiet_reads(session: Session) -> tuple[Action, ...]:
     if turn is None or turn.rules.one_by_one or not begins or running_actions(session):
         return ()
     batch = next_batch(turn)
-    if any(awaits_values(action.spec) for action in batch):
-        return ()  # the executor fills them in before anything of the batch starts
+    if session.rules >= RULES_OF_REPLIES and any(action.spec.depends_on for action in batch):
+        return ()  # before anything of it starts, the executor fills in results and has packs check the calls
     return tuple(action for action in batch if action.is_quiet)
 
 

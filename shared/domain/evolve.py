@@ -31,7 +31,7 @@ from shared.domain.usage import add_calls, add_work
 
 WORDS = (  # of the person: the turns that may be taken without another word are counted anew
     *(facts.MessageReceived, facts.QuestionAnswered, facts.ApprovalDenied, facts.OfferKept),
-    *(facts.TurnRequested, facts.SessionRetried),
+    *(facts.TurnRequested, facts.SessionRetried, facts.BudgetRaised),
 )
 
 

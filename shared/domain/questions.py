@@ -19,6 +19,8 @@ def question_asked(session: Session, event: facts.QuestionAsked) -> Session:
     The answer to a question in reply to a message leads to the draft that was asked for. If more budget is asked for,
     the message is answered once it is raised.
     """
+    if event.kind == "turns" and session.words.unread:  # the person has just said something
+        return enter_phase(session, "planning", event.version)
     question = OpenQuestion(
         event.question_id,
         event.kind,

@@ -18,7 +18,7 @@ from parley.events.values import STEP_ID, ActionSpec
 _PART = r"\.[A-Za-z_][A-Za-z0-9_-]*|\[[0-9]{1,9}\]"
 _STEP = STEP_ID.removeprefix("^").removesuffix("$")
 _REFERENCE = re.compile(
-    rf"\{{\{{\s*(?:(?:steps\.(?P<step>{_STEP})|calls\.(?P<call>[0-9]{{1,3}}))\.output|item)(?P<path>(?:{_PART})*)\s*\}}\}}"
+    rf"\{{\{{\s*(?:(?:steps\.(?P<step>{_STEP})|calls\.(?P<call>[1-9][0-9]{{0,2}}))\.output|item)(?P<path>(?:{_PART})*)\s*\}}\}}"
 )
 _BRACES = re.compile(r"\{\{.*?(?:\}\}|$)", re.DOTALL)
 _PARTS = re.compile(_PART)

@@ -24,7 +24,7 @@ AT_WORK = "The session is {phase}: {what} can be edited while it is in review or
 
 
 def approve(session: Session, command: c.Approve, meta: CommandMeta) -> SessionEvent:
-    if command.action_id is not None or (review_target(session) == "actions" and session.phase == "awaiting_approval"):
+    if command.action_id is not None or review_target(session) == "actions":
         _require_undecided(session, command)
         action = _waiting_action(session, command)
         plan_commands.check_options(command, acts=False)

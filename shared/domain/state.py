@@ -231,6 +231,7 @@ class TurnRules:
     keeps_results: later requests know the results of the actions.
     reads_messages: the next turn takes in the messages that came meanwhile.
     by_step: the actions are the steps of an execution plan. Once one fails, no other starts.
+    fills_calls: a call may refer to the results of calls of its turn that it depends on.
     """
 
     one_by_one: bool = False
@@ -240,6 +241,7 @@ class TurnRules:
     keeps_results: bool = False
     by_step: bool = False
     reads_messages: bool = False
+    fills_calls: bool = False
 
 
 DEFAULT_RULES = TurnRules()

@@ -65,9 +65,9 @@ def _entries(before: Session, event: SessionEvent) -> Iterator[Said]:  # noqa: C
         case facts.RemarkAnswered():
             yield by, "answer", _reply("answer", text=event.text)
         case facts.AnswerGiven():
-            proposed = (f"{number}. {message}" for number, message in enumerate(event.next, 1))
-            more = ["", "Proposed as your next message:", *proposed] if event.next else []
-            yield by, "answer", _reply("answer", text="\n".join((event.text, *more)))
+            listed = [f"{number}. {message}" for number, message in enumerate(event.next, 1)]
+            proposed = ("", "Proposed as your next message:", *listed) if listed else ()
+            yield by, "answer", _reply("answer", text="\n".join((event.text, *proposed)))
         case facts.PlanDrafted() | facts.CodeDrafted() | facts.TurnPlanned() if event.offer is not None:
             leaves_out = isinstance(event, facts.TurnPlanned) and not event.actions
             yield "person", "decision", "Took the offer." + (" What waited is left out." if leaves_out else "")

@@ -97,7 +97,8 @@ def turn_changed(session: Session, event: facts.TurnChanged) -> Session:
 def approval_decided(session: Session, version: int) -> Session:
     """Goes on with the turn once all is decided. Reads that run beside it, or are about to, come first."""
     executing = session.phase == "executing"
-    waits = running_actions(session) or actions_to_start(session) if executing else undecided_actions(session.turn)
+    reads = running_actions(session) or actions_to_start(session)
+    waits = reads if executing else undecided_actions(session.turn)
     return session if waits else advance(session, version)
 
 

@@ -149,18 +149,18 @@ def _change_turn(session: Session, command: c.ChangeTurn, meta: CommandMeta) -> 
     require_own_work(session, meta, "executing")
     require(not running_actions(session), "An action is running: change what comes next when it has ended.")
     turn = session.turn
-    if turn and not turn.rules.changeable:
-        return _turn_changed(session, turn, _resolved_steps(session, turn, command), command.reason, meta)
-    if turn is None or not turn.rules.changeable:
-        raise OutOfTurn("No path is being walked now.")
+    if turn is None:
+        raise OutOfTurn("No turn is carried out now.")
+    if not turn.rules.changeable:
+        return _turn_changed(session, turn, _resolved_calls(session, turn, command), command.reason, meta)
     specs = tuple(
         with_ruling(session, spec) for spec in flow_paths.with_ids(turn, command.actions, after_override=False)
     )
     return _turn_changed(session, turn, specs, command.reason, meta)
 
 
-def _resolved_steps(session: Session, turn: Turn, command: c.ChangeTurn) -> tuple[ActionSpec, ...]:
-    """The open steps, with the command's resolved references and denials.
+def _resolved_calls(session: Session, turn: Turn, command: c.ChangeTurn) -> tuple[ActionSpec, ...]:
+    """The open steps or calls, with the command's resolved references and denials.
 
     Raises Invalid if the command changes anything else.
     """

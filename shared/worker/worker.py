@@ -132,6 +132,7 @@ class Worker:
         The signal is not trusted: only a message that the log has counts.
         """
         session_id, head = subject.split(".")[1], read_head(data)
+        self._signalled.pop(session_id, None)  # so that it counts as the newest
         self._signalled[session_id] = head.version if head else 0
         if len(self._signalled) > MAX_SIGNALLED:
             del self._signalled[next(iter(self._signalled))]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-import cli.nats_server
+import tests.support.nats
 from cli.doctor import check_nats
-from cli.nats_server import NatsInstance
+from cli.nats_server import NatsInstance, prepare
 from parley.events.values import ActionSpec, SessionSettings
 from services.gateway.app import build
 from services.plan_store.app import PlanStore
@@ -37,15 +37,13 @@ def max_payload(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def nats(tmp_path: Path, max_payload: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[NatsServer]:
-    prepare = cli.nats_server.prepare
-
     def prepare_with_max_payload(home: Path, **options: Any) -> NatsInstance:
         instance = prepare(home, **options)
         text = instance.config.read_text()
         instance.config.write_text(text.replace("max_payload: 4MB", f"max_payload: {max_payload}"))
         return instance
 
-    monkeypatch.setattr(cli.nats_server, "prepare", prepare_with_max_payload)
+    monkeypatch.setattr(tests.support.nats, "prepare", prepare_with_max_payload)
     with nats_server(tmp_path) as server:
         yield server
 

@@ -17,6 +17,6 @@ def sections_of(text: str) -> dict[str, str]:
 
 
 def as_prompted(session: Session) -> Session:
-    """The session with the part of its transcript that prompts have room for."""
-    limit = Settings().model_transcript_limit * BYTES_PER_TOKEN
+    """The session with the part of its transcript that prompts have room for, if they hold half of the default."""
+    limit = Settings().model_transcript_limit // 2 * BYTES_PER_TOKEN  # so that short stories reach it
     return replace(session, transcript=within(session.transcript, limit))

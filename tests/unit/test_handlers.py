@@ -287,7 +287,7 @@ async def test_the_model_judges_runs_and_a_rule_judges_unrun_code() -> None:
         "It printed 3.",
         "",
     )
-    assert verdict.memory_analysis == ""  # a run has no sub-goals
+    assert "run_code: finished" in verdict.execution_analysis
     assert render_partial_verdict({"reasoning": "It pri"}) == "It pri"
     skipped = await verify(work_context("verifier", replace(ran, turn=turn(Action(spec(), "skipped")))))
     assert isinstance(skipped, c.VerifyTurn)

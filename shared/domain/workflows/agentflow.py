@@ -50,6 +50,6 @@ AGENTFLOW = Workflow(
         "turn.verified": (Edge("planning", unread), *AFTER_VERDICT),
         "answer.given": (Edge("planning", unread), Edge("resting", rests="answered")),
     },
-    turn=TurnRules(reads_messages=True),
+    turn=TurnRules(reads_messages=True, fills_calls=True),
     judged=judged,
 )
