@@ -9,10 +9,10 @@ from shared.domain.dialogue import Offer
 from shared.domain.errors import Invalid, OutOfTurn, Stale, require
 from shared.domain.event_meta import event_meta
 from shared.domain.messages import drafts_at_once
-from shared.domain.new_actions import new_actions
 from shared.domain.plan_steps import changed_begun_steps, task_of
 from shared.domain.policy import with_ruling
 from shared.domain.session import Session
+from shared.domain.turn_commands import new_actions
 from shared.domain.workflows import workflow_of_plan
 
 DraftEvent = facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned

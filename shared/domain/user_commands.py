@@ -11,11 +11,11 @@ from shared.domain.commands import CommandMeta
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, require
 from shared.domain.event_meta import event_meta, format_of_steps
 from shared.domain.messages import drafts_at_once, programmed_plan
-from shared.domain.new_actions import new_actions
 from shared.domain.plan_steps import is_unfinished
 from shared.domain.policy import with_ruling
 from shared.domain.session import SERVICE_OF, Session
 from shared.domain.skipping import skip
+from shared.domain.turn_commands import new_actions
 
 UserCommand = (
     c.Say
