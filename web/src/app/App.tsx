@@ -31,7 +31,7 @@ export function App() {
   return client ? <SessionScreen key={client.key} client={client} onNew={startNew} /> : null;
 }
 
-const EMPTY_VIEW: SessionView = { state: emptyState(null), connection: "connecting", pending: [] };
+const EMPTY_VIEW: SessionView = { state: emptyState(null), connection: "connecting", pending: [], sent: 0 };
 
 function SessionScreen({ client, onNew }: { client: SessionClient; onNew: () => void }) {
   const view = useSyncExternalStore(client.subscribe, client.getView, () => EMPTY_VIEW);

@@ -13,13 +13,13 @@ import { SessionNotFound } from "./SessionNotFound";
 import { Welcome } from "./Welcome";
 
 export function Conversation() {
-  const { state, pending } = useSession();
+  const { state, pending, sent } = useSession();
   const scroller = useRef<HTMLElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const review = useRef<HTMLDivElement>(null);
   const subject = subjectOf(state);
   const draft = activeDraft(state);
-  const { isScrolledUp, scrollToBottom } = useAutoScroll({ scroller, content, review }, { subject, sentCount: pending.length, reply: newestReply(state.journal) });
+  const { isScrolledUp, scrollToBottom } = useAutoScroll({ scroller, content, review }, { subject, sentCount: sent, reply: newestReply(state.journal) });
 
   // The control that had focus may be gone: keep the keyboard position here instead of at the top of the page.
   useEffect(() => {

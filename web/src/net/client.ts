@@ -16,6 +16,8 @@ export interface SessionView {
   state: SessionState;
   connection: ConnectionStatus;
   pending: readonly PendingCommand[];
+  /** How many commands were sent: a pending one may be recorded before anything is drawn. */
+  sent: number;
 }
 
 // Milliseconds to wait for missing messages, which may still arrive, before requesting them; and before requesting them
@@ -44,7 +46,7 @@ export class SessionClient {
     /** Called with the session id once the first message of a new conversation is recorded. */
     private readonly onStarted: (sessionId: string) => void,
   ) {
-    this.view = { state: emptyState(sessionId), connection: "connecting", pending: loadPending(sessionStorage) };
+    this.view = { state: emptyState(sessionId), connection: "connecting", pending: loadPending(sessionStorage), sent: 0 };
     for (const { drafts = [] } of this.view.pending) drafts.forEach(takeDraft);
     const scheme = location.protocol === "https:" ? "wss" : "ws";
     this.socket = new ReconnectingSocket(`${scheme}://${location.host}${ROOT}ws?view=2`, {
@@ -76,6 +78,7 @@ export class SessionClient {
     const pending: PendingCommand = { id: newId(), sessionId, command: said, ...(drafts.length ? { drafts } : {}) };
     drafts.forEach(takeDraft);
     this.setPending([...this.view.pending, pending]);
+    this.set({ sent: this.view.sent + 1 });
     this.deliver(pending);
     return pending.id;
   };

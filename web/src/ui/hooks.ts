@@ -27,7 +27,7 @@ interface ScrollRefs {
 interface ScrollCauses {
   /** What is to be reviewed. A new one is scrolled to its top if it is taller than the screen. */
   subject: string;
-  /** How many messages are being sent. Sending scrolls to the bottom. */
+  /** How many commands were sent. Sending scrolls to the bottom. */
   sentCount: number;
   /** The newest reply. One to what was just sent is scrolled to, if what follows it is taller than the screen. */
   reply: string;
