@@ -137,8 +137,8 @@ def reply_to[R: BaseModel](messages: Sequence[Message], reply: type[R]) -> R:
 def _turn_reply(messages: Sequence[Message]) -> TurnDraft:
     asked, due = messages[1]["content"], messages[-1]["content"]
     (turns,) = (turns for request, turns in TURNS.items() if request in asked)
-    (number,) = re.findall(r"^<turn-[0-9a-f]{8}>\n(\d+) of", due, re.MULTILINE)
-    return turns[int(number) - 1]
+    (number,) = re.findall(r"^<turn-[0-9a-f]{8}>\n(\d+);", due, re.MULTILINE)
+    return turns[(int(number) - 1) % len(turns)]  # each request takes as many turns, and they are counted on
 
 
 def model_call(role: Role) -> ModelCall:
