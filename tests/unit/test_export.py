@@ -109,8 +109,9 @@ def test_turns_are_exported_with_arguments_and_approvals_of_each_call() -> None:
     story.apply(allow, refuse, user="local")
     story.apply(
         c.Start(),
-        finish_action(ok=True, result="x" * (MAX_RESULT_CHARS + 1)),
         finish_action("1.3", ok=False, error="not there"),
+        c.Start(),
+        finish_action(ok=True, result="x" * (MAX_RESULT_CHARS + 1)),
     )
     story.apply(c.VerifyTurn(status="partial", next_action="complete", reasoning="It is paid."))
     story.apply(c.GiveAnswer(text="Paid.", confidence=1, evidence=("1.1",)))
