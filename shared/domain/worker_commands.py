@@ -239,10 +239,10 @@ def _start(session: Session, command: c.Start, meta: CommandMeta) -> SessionEven
     batch = actions_to_start(session)
     quiet = (action for action in running_actions(session) if action.status == "running")
     rules = [(action, command.tools.get(action.spec.tool)) for action in (*quiet, *batch)]
-    if restricted := _restricted(session, rules, meta):
-        return restricted
     if blocked := [action.spec.id for action in batch if is_unresolved(session, action.spec)]:
         raise OutOfTurn(f"{', '.join(blocked)} cannot start before the values of its references are known.")
+    if restricted := _restricted(session, rules, meta):
+        return restricted
     if waits := [action.spec.id for action in batch if action.spec.waits_for]:
         raise OutOfTurn(f"{', '.join(waits)} is not a call: it waits.")
     if not batch:
