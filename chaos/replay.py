@@ -95,11 +95,12 @@ def _record_actions(replayed: ReplayedSession, keys: dict[str, str], event: Sess
                     replayed.awaiting_result.add(key)
         case facts.ResultStored() | facts.ResultLost():
             replayed.awaiting_result.discard(keys.get(event.action_id, ""))
-        case facts.ActionUncertain() | facts.ActionSkipped() if event.action_id in keys:
-            key = keys[event.action_id]
-            replayed.outcomes[key] = event
-            if isinstance(event, facts.ActionUncertain) and before.phase != "executing":
-                replayed.uncertain_when_idle.add(key)
+        case facts.ActionUncertain() if event.action_id in keys:
+            replayed.outcomes[keys[event.action_id]] = event
+            if before.phase != "executing":
+                replayed.uncertain_when_idle.add(keys[event.action_id])
+        case facts.ActionSkipped() if event.action_id in keys:
+            replayed.outcomes.setdefault(keys[event.action_id], event)  # what began before is no less uncertain
         case _:
             pass
 

@@ -99,6 +99,7 @@ class AcceptedOffer(Kind):
     """The person agrees to the offer that stands beside what waits or runs: it takes its place."""
 
     kind: Literal["take_offer"] = "take_offer"
+    say: str = ""
 
 
 class Reply(BaseModel):

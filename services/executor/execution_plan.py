@@ -4,7 +4,7 @@ It denies a step that breaks a pack's rules, whose references have no value, or 
 was made.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Protocol
@@ -23,6 +23,7 @@ from shared.domain import commands as c
 from shared.domain.batches import next_batch
 from shared.domain.errors import Invalid
 from shared.domain.for_each import MAX_ITEMS, expand_items, items_of
+from shared.domain.memory import key_of
 from shared.domain.plan_steps import GATHER, is_unresolved, step_of
 from shared.domain.policy import asked_tool, outdated_reason
 from shared.domain.references import ITEM, Outputs, Unresolved, referenced_steps, resolve
@@ -72,9 +73,9 @@ class StepGuide:
             return c.ChangeTurn(actions=old)
         batch = next_batch(context.session.turn)
         prepared = [await self._prepare(context.session, action.spec) for action in batch]
-        changed = [new for action, new in zip(batch, prepared, strict=True) if new != (action.spec,)]
-        if changed:
-            return c.ChangeTurn(actions=tuple(spec for new in changed for spec in new))
+        if changed := [new for action, new in zip(batch, prepared, strict=True) if new != (action.spec,)]:
+            specs = tuple(spec for new in changed for spec in new)
+            return c.ChangeTurn(actions=_without_repeated_changes(context.session, specs))
         waits = [action for action in batch if action.spec.waits_for and action.spec.decision != "deny"]
         commands = {action.spec.id: await self._wait_command(context, action) for action in waits}
         if refused := tuple(_denied(a.spec, why) for a in waits if isinstance(why := commands[a.spec.id], str)):
@@ -211,6 +212,20 @@ class StepGuide:
             return ToolResult(ok=True, value=[None if item is None else await self._output(item) for item in items])
         except Unresolved as error:
             return ToolResult(ok=False, error=str(error))
+
+
+def _without_repeated_changes(session: Session, specs: Sequence[ActionSpec]) -> tuple[ActionSpec, ...]:
+    """The calls; once filled in, a change that another call of the turn is already is denied. Steps may repeat one."""
+    ids = {spec.id for spec in specs}
+    actions = session.turn.actions if session.turn else ()
+    others = [a.spec for a in actions if a.spec.id not in ids and not a.is_dead and a.spec.decision != "deny"]
+    made = {key_of(spec.tool, spec.arguments): spec.id for spec in others}
+    checked: list[ActionSpec] = []
+    for spec in specs:
+        same = made.setdefault(key_of(spec.tool, spec.arguments), spec.id)
+        repeats = same != spec.id and spec.effect != "read" and not step_of(session, spec.id)
+        checked.append(_denied(spec, f"It is the same change as {same}: once is enough.") if repeats else spec)
+    return tuple(checked)
 
 
 def _upcoming_tools(session: Session) -> set[str]:

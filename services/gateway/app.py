@@ -37,24 +37,20 @@ from services.gateway.ports import Core, GatewayBus, SessionStore
 from services.gateway.readiness import ReadinessChecker
 from services.gateway.rest import (
     account,
-    artefacts,
     chat,
     dead_letters,
     error_responses,
     execution_plans,
     files,
     flows,
-    health,
     journal,
-    library,
-    memories,
     messages,
     metrics,
     plans,
+    records,
     sessions,
     templates,
     tools,
-    usage,
 )
 from services.gateway.rest.bodies import RequireLogin
 from services.gateway.rest.models import PROBLEM_MEDIA_TYPE
@@ -84,15 +80,11 @@ RESOURCES = (
     execution_plans,
     templates,
     tools,
-    artefacts,
     files,
     flows,
-    library,
-    memories,
+    records,
     chat,
-    usage,
     dead_letters,
-    health,
     metrics,
 )  # each a module of rest/ with its router
 

@@ -42,8 +42,8 @@ that this is what it was before. What the change cannot touch still holds.
 Reply with the kind answer: text (to the person, in Markdown), evidence (the ids of the calls on which your answer
 rests), confidence (0 to 1: how sure you are that the request is fulfilled as it was meant), next (what the person could
 ask for next, if something is open, done in part or declined, or if a next step is natural: up to four short requests in
-their language, each a message that they can send as it is; nothing that <rules> forbid, nor the very thing that they
-declined; empty if there is no such step).
+their language, each a message that they can send as it is; nothing that <rules> forbid, nor what they declined,
+took back or called wrong; empty if there is no such step).
 
 A good reply: {ANSWER_EXAMPLE}
 """

@@ -7,11 +7,13 @@ from pydantic import JsonValue
 
 from shared.domain import commands as c
 from shared.domain.memory import text_of
+from shared.domain.plan_steps import is_in_doubt
 from shared.domain.state import Action, Turn
 from shared.worker import WorkContext
 
-MAX_FIELDS_TEXT = 100  # characters of an object's fields in a line
-MAX_OUTPUT_TEXT = 200  # characters of a step's output in the answer; the journal has all of it
+MAYBE = "; it was begun before, and nobody can tell whether it took effect"
+MAX_FIELDS_TEXT = 400  # characters of an object's fields in a line
+MAX_OUTPUT_TEXT = 400  # characters of a step's output in the answer; the journal has all of it
 
 
 async def write(context: WorkContext) -> c.GiveAnswer:
@@ -20,14 +22,20 @@ async def write(context: WorkContext) -> c.GiveAnswer:
     if turn is None:
         raise LookupError("There is no turn to report on.")
     plan = context.session.plan
-    return plan_answer(turn, [step.id for step in plan.steps if step.id and step.for_each] if plan else ())
+    in_doubt = {action.spec.id for action in turn.actions if is_in_doubt(context.session, action.spec.id)}
+    return plan_answer(turn, [step.id for step in plan.steps if step.id and step.for_each] if plan else (), in_doubt)
 
 
-def plan_answer(turn: Turn, repeated: Collection[str] = ()) -> c.GiveAnswer:
-    """`repeated`: the ids of the steps that are done for each item of a list."""
+def plan_answer(turn: Turn, repeated: Collection[str] = (), in_doubt: Collection[str] = ()) -> c.GiveAnswer:
+    """`repeated`: the ids of the steps that are done for each item of a list. `in_doubt`: the ids of actions that may
+    have taken effect when they were begun before."""
     verdict = turn.verdict
     is_success = verdict is not None and verdict.status != "failure"
-    lines = [f"{number}. {_line(action, repeated)}" for number, action in enumerate(turn.actions, 1)]
+    unclear = {a.spec.id: MAYBE for a in turn.actions if a.status in ("denied", "skipped") and a.spec.id in in_doubt}
+    lines = [
+        f"{number}. {_line(action, repeated)}{unclear.get(action.spec.id, '')}"
+        for number, action in enumerate(turn.actions, 1)
+    ]
     text = "\n".join([verdict.reasoning if verdict else "", "", *lines]).strip()
     evidence = tuple(action.spec.id for action in turn.actions if action.status == "finished")
     return c.GiveAnswer(text=text[:50_000], confidence=1 if is_success else 0, evidence=evidence)

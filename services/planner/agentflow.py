@@ -141,4 +141,5 @@ def _words(session: Session) -> str:
 
 
 def _used_tools(session: Session) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(action.tool for action in action_history(session.memory, session.turn)))
+    actions = (*session.memory.earlier, *action_history(session.memory, session.turn))
+    return tuple(dict.fromkeys(action.tool for action in actions))

@@ -13,7 +13,7 @@ from services.planner.conversation_prompt import (
 from services.planner.examples import Examples, no_examples
 from services.planner.plan_changes import refusal, whole_plan
 from shared.domain import commands as c
-from shared.domain.messages import begins_round, drafting_session
+from shared.domain.messages import drafting_session
 from shared.domain.plan_steps import with_kept_ids
 from shared.llm.dialogue import refuse_repeated, reply_for, to_command
 from shared.worker import WorkContext
@@ -23,7 +23,7 @@ WITHOUT_CHANGES = without_kinds(PlanReply, "changes")
 
 async def draft_plan(context: WorkContext, examples: Examples = no_examples) -> c.DraftPlan | c.NoDraft:
     session = context.session
-    plan = session.plan if session.plan and session.plan.kind == "text" and not begins_round(session) else None
+    plan = session.plan if session.plan and session.plan.kind == "text" else None
     before = plan.steps if plan else ()
     known = [TextStep(id=step.id or str(number), text=step.text) for number, step in enumerate(before, 1)]
     repeated = refuse_repeated(session)

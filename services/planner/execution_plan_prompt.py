@@ -50,8 +50,9 @@ to a part of it as {{{{steps.s1.output.orders[0].id}}}}. A reference may stand f
 cannot compute, and must not stand in the name of a tool or of an argument, in SQL, in program code or in the host of a
 URL. A step with for_each, one reference to a list, is done once for each item of it: its arguments refer to the item as
 {{{{item}}}} or {{{{item.id}}}}, and its output is the list of the results. Steps that do not depend on each other run
-side by side: `after` lists only the steps that must have succeeded before. Do not ask for permission in words: nothing
-runs before the person has approved the plan.
+side by side: `after` lists only the steps that must have succeeded before. An empty list does nothing, so a step can
+depend on a condition. Do not ask for permission in words: nothing runs before the person has approved the plan, which
+is the clear yes that <rules> may demand.
 
 {CONVERSATION}
 

@@ -1,5 +1,7 @@
 """Requests to the executor. The planner waits while the executor is unavailable, and keeps its work alive."""
 
+from operator import attrgetter
+
 from pydantic import BaseModel
 
 from parley.protocol.flows import FLOWS_LIST, FlowPage, ListFlows
@@ -28,9 +30,11 @@ class ToolClient:
         self._calls_only = calls_only
 
     async def listed(self, words: str, only: tuple[str, ...] = ()) -> ToolPage:
-        """The tools of a prompt, those first that match the words best. `only` these, if it names any."""
+        """The tools of a prompt, those that match the words best, by name. `only` these, if it names any."""
         limit = MAX_SHOWN_CALLS if self._calls_only else MAX_SHOWN
-        return await self._offered(ListTools(query=words[:MAX_QUERY], limit=limit, only=only))
+        page = await self._offered(ListTools(query=words[:MAX_QUERY], limit=limit, only=only))
+        # by name: providers keep what prompts begin with, also from one request to the next
+        return page.model_copy(update={"tools": tuple(sorted(page.tools, key=attrgetter("name")))})
 
     async def search(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:
         """The tools in use, and those that match the words. `only` these, if it names any."""

@@ -12,7 +12,7 @@ class ToolLookup(Protocol):
     """What the planner asks the executor. `only`: names of the tools that are allowed; empty: all."""
 
     async def listed(self, words: str, only: tuple[str, ...] = ()) -> ToolPage:
-        """As many tools as a prompt shows, those first that match the words."""
+        """As many tools as a prompt shows, those that match the words best, by name."""
         ...
 
     async def search(self, words: str, used: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> ToolPage:

@@ -1,11 +1,15 @@
-"""The verifier's handler: check the code, or judge the turn as its workflow does."""
+"""The verifier's handler: check the code, or judge the turn as its workflow does.
+
+It fills in a verdict's analyses from what was recorded, where no model wrote them.
+"""
 
 from collections.abc import Awaitable, Callable
 
 from services.verifier import agentflow, conversation, execution_plan, flow
-from services.verifier.analysis import with_analyses
 from shared.domain import commands as c
-from shared.domain.state import Turn
+from shared.domain.session import Session
+from shared.domain.state import Action, Turn
+from shared.domain.sub_goals import actions_by_sub_goal
 from shared.worker import WorkContext
 
 JUDGES: dict[str, Callable[[WorkContext, Turn], Awaitable[c.VerifyTurn]]] = {
@@ -14,6 +18,7 @@ JUDGES: dict[str, Callable[[WorkContext, Turn], Awaitable[c.VerifyTurn]]] = {
     "flow": flow.judge,
     "execution_plan": execution_plan.judge,
 }
+MAX_ANALYSIS = 2_000  # characters of each analysis
 
 
 async def verify(context: WorkContext) -> c.VerifyCode | c.VerifyTurn:
@@ -22,3 +27,30 @@ async def verify(context: WorkContext) -> c.VerifyCode | c.VerifyTurn:
         return await conversation.check(context, context.session)
     verdict = await JUDGES.get(turn.workflow, agentflow.judge)(context, turn)
     return with_analyses(context.session, turn, verdict)
+
+
+def with_analyses(session: Session, turn: Turn, verdict: c.VerifyTurn) -> c.VerifyTurn:
+    """The verdict with both analyses; an existing analysis stays as it is."""
+    execution = (
+        verdict.execution_analysis.strip() or " ".join(_action_line(action) for action in turn.actions)[:MAX_ANALYSIS]
+    )
+    memory = verdict.memory_analysis.strip() or _memory_summary(session, turn, verdict)[:MAX_ANALYSIS]
+    return verdict.model_copy(update={"execution_analysis": execution, "memory_analysis": memory})
+
+
+def _action_line(action: Action) -> str:
+    why = f" ({action.explanation})" if action.status != "finished" and action.explanation else ""
+    return f"{action.spec.id} {action.spec.tool}: {action.shown_status}{why}."
+
+
+def _memory_summary(session: Session, turn: Turn, verdict: c.VerifyTurn) -> str:
+    """How many of the request's actions were carried out, and which sub-goals of other turns are open."""
+    memory = session.memory
+    ran = sum(action.status in ("finished", "failed", "uncertain") for action in turn.actions)
+    planned = max(memory.planned, memory.executed + len(turn.actions))
+    counts = f"{memory.executed + ran} of {planned} actions of this request were carried out."
+    others = {sub_goal.goal for sub_goal in memory.sub_goals if sub_goal.status == "pending"} - {
+        *actions_by_sub_goal(turn)
+    }
+    is_over = (verdict.status, verdict.next_action) == ("success", "complete")
+    return f"{counts} Still open: {'; '.join(sorted(others))}." if others and not is_over else counts

@@ -14,6 +14,7 @@ from shared import sandbox
 LINT_RULES = "E9,F"  # errors, not style
 RUNNER = Path(__file__).with_name("in_sandbox.py")
 MAX_DETAIL = 4000
+RULE, SUMMARY = f"{'=' * 70}\n", f"{'-' * 70}\nRan "  # of unittest's reports
 PASSED_LINES = re.compile(r"^(?:\w+ \([\w.]+\)\n)?.* \.\.\. ok\n", re.MULTILINE)
 
 
@@ -74,8 +75,18 @@ async def run_tests(code: str, tests: str) -> Check:
         output += "\nNo tests were run."
     ok = outcome.ended == "exited" and count != "0" and passed == "True"
     if not ok:
-        output = PASSED_LINES.sub("", output)  # leaves room for what failed
+        output = _told_once(PASSED_LINES.sub("", output))  # leaves room for what failed
     return Check(name="tests", ok=ok, detail=_shorten(output))
+
+
+def _told_once(output: str) -> str:
+    """A report with the first failure of each test: one with many cases fails for the same reason again and again."""
+    head, *failures = output.split(RULE)
+    last, _, summary = failures[-1].partition(SUMMARY) if failures else ("", "", "")
+    first: dict[str, str] = {}
+    for failure in (*failures[:-1], last):
+        first.setdefault(failure.partition(" (")[0], failure)
+    return RULE.join((head, *first.values())) + SUMMARY + summary if failures else output
 
 
 def _shorten(text: str) -> str:

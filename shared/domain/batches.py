@@ -10,6 +10,7 @@ from shared.domain import flow_paths, memory, wording
 from shared.domain.dialogue import OpenQuestion
 from shared.domain.fast_replace import replace
 from shared.domain.plan_versions import begun_steps, next_attempts, step_id
+from shared.domain.references import awaits_values
 from shared.domain.session import (
     RULES_OF_REPLIES,
     SERVICE_OF,
@@ -250,7 +251,8 @@ def _advanced(session: Session, version: int) -> Session:
         waits = session.turn and session.waiting_actions and not dead_actions(session.turn)
         return enter_idle_phase(session, "waiting") if waits else enter_phase(session, "verifying", version)
     undecided = undecided_actions(session.turn)
-    if any(a in batch for a in undecided) and not _reads_first(session, batch, undecided):
+    fills = session.turn and session.turn.rules.fills_calls and any(awaits_values(a.spec) for a in batch)
+    if any(a in batch for a in undecided) and not fills and not _reads_first(session, batch, undecided):
         return enter_idle_phase(session, "awaiting_approval")
     return read_messages_first(enter_phase(session, "executing", version), version)
 

@@ -146,7 +146,12 @@ class KeepOffer(Command):
 
 
 class AcceptOffer(Command):
-    """Take the open offer, because the person agreed to it in words. Sent by the service that answers."""
+    """Take the open offer, because the person agreed to it in words. Sent by the service that answers.
+
+    `say`: its words to the person beside that.
+    """
+
+    say: str = ""
 
 
 class Complete(Command): ...

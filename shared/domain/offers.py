@@ -18,7 +18,7 @@ from shared.domain.workflows import workflow_of_plan
 DraftEvent = facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned
 NO_OFFER = "No offer is open."
 OTHER_OFFER = "That offer is no longer open; another one is. Look at it and decide again."
-GONE_ON = "The plan has gone on since the offer was made: {problems} Keep what is there, and ask again."
+GONE_ON = "The plan has gone on since the offer was made: {problems} Go on with the old one, and ask again."
 
 
 def offered(session: Session, event: DraftEvent, meta: CommandMeta) -> SessionEvent:
@@ -82,11 +82,11 @@ def take_offer(session: Session, version: int | None, meta: CommandMeta) -> Draf
     assert_never(offer.draft)
 
 
-def accept_offer(session: Session, meta: CommandMeta) -> DraftEvent:
+def accept_offer(session: Session, say: str, meta: CommandMeta) -> DraftEvent:
     """The draft that the service has offered, because the person agrees in words. Raises OutOfTurn, Stale, Invalid."""
     is_own = session.offer is None or meta.work is None or meta.work.service == session.offer.by
     require(is_own, "Only the service that offered it takes the offer.")
-    return take_offer(session, None, meta)
+    return take_offer(session, None, meta).model_copy(update={"say": say})
 
 
 def keep_offer(session: Session, version: int | None, meta: CommandMeta) -> facts.OfferKept:

@@ -12,25 +12,28 @@ FAILED = re.compile(r"^(?:FAIL|ERROR): (\w+) \(|^(\w+) \(.*\.\.\. (?:FAIL|ERROR)
 
 
 def sources(tests: str) -> dict[str, str]:
-    """The source of each test by name; empty for a module that does not parse."""
+    """The source of each function of a module of tests by name; empty for a module that does not parse."""
     try:
         nodes = list(ast.walk(ast.parse(tests)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     lines, found = tests.split("\n"), dict[str, str]()
     for node in nodes:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             first = min(part.lineno for part in (node, *node.decorator_list))
             found[node.name] = dedent("\n".join(lines[first - 1 : node.end_lineno])).rstrip()
     return found
 
 
 def failed_tests(code: Code | None) -> dict[str, str]:
-    """The source of each test that failed in the last check of the program, by name."""
+    """The source of each test that failed in the last check of the program, by name, after the helpers they name."""
     details = "\n".join(check.detail for check in code.checks if check.ok is False) if code else ""
     names = {name for match in FAILED.finditer(details) for name in match.groups() if name}
-    tests = sources(code.tests or code.earlier_tests) if code and names else {}
-    return {name: source for name, source in tests.items() if name in names}
+    functions = sources(code.tests or code.earlier_tests) if code and names else {}
+    failed = {name: source for name, source in functions.items() if name in names}
+    used = "\n".join(failed.values())
+    helpers = {name: source for name, source in functions.items() if name in used and not name.startswith("test")}
+    return {**helpers, **failed}
 
 
 def is_disputable(session: Session) -> bool:

@@ -30,8 +30,9 @@ def approve(session: Session, command: c.Approve, meta: CommandMeta) -> SessionE
         plan_commands.check_options(command, acts=False)
         if policy_of(session, action.spec) == "deny":
             raise OutOfTurn(f"{action.spec.tool} is denied in this session: refuse the action, or change the policy.")
-        _require_newest_review(session, command)
-        if command.hash is not None and command.hash != action.hash:
+        if command.hash is None:
+            _require_newest_review(session, command)
+        elif command.hash != action.hash:
             raise Stale("The action's arguments differ from what you saw. Look at them and decide again.")
         return facts.ApprovalGiven(
             **event_meta(session, meta, facts.ApprovalGiven, action.spec.id), action_id=action.spec.id, hash=action.hash

@@ -44,7 +44,7 @@ def with_transcript(before: Session, after: Session, event: SessionEvent) -> Ses
 type Said = tuple[Speaker, EntryKind, str]
 
 
-def _entries(before: Session, event: SessionEvent) -> Iterator[Said]:  # noqa: C901, PLR0912  a case an event
+def _entries(before: Session, event: SessionEvent) -> Iterator[Said]:  # noqa: C901, PLR0912, PLR0915  a case an event
     """What the event adds: who speaks, what kind of entry it is, and its text."""
     given_up = before.reply if event.actor == KEEPER else None
     by = SERVICES.get(given_up.service if given_up else event.actor, "person")
@@ -71,6 +71,7 @@ def _entries(before: Session, event: SessionEvent) -> Iterator[Said]:  # noqa: C
         case facts.PlanDrafted() | facts.CodeDrafted() | facts.TurnPlanned() if event.offer is not None:
             leaves_out = isinstance(event, facts.TurnPlanned) and not event.actions
             yield "person", "decision", "Took the offer." + (" What waited is left out." if leaves_out else "")
+            yield by, "answer", _reply("answer", text=event.say) if event.say else ""
         case facts.OfferMade():
             yield by, "draft", _draft(event.draft, event.say)
         case facts.CodeDrafted() if event.disputes:

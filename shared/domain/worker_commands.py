@@ -106,7 +106,7 @@ def decide_worker_command(session: Session, command: WorkerCommand, meta: Comman
             return facts.RemarkAnswered(**event_meta(session, meta, facts.RemarkAnswered), text=command.text)
         case c.AcceptOffer():
             require_own_work(session, meta)
-            return accept_offer(session, meta)
+            return accept_offer(session, command.say, meta)
         case c.DraftPlan():
             _require_draft(session, meta, "planning")
             return offered(session, plan_commands.draft(session, command, meta), meta)

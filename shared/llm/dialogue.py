@@ -22,8 +22,8 @@ suggestion or names a choice, act on it. <original_request> is what the work is 
 back that far."""
 KINDS = """Reply in one of these ways, whichever the schema allows. If it has a title beside the reply, give three to
 six words that name the work."""
-SAY = """words to the person: the answer to what they asked, and what changed since the last version and why; "" if
-   there is neither"""
+SAY = """words to the person: the answer to what they asked, and what is new in this version and why; "" if there is
+   neither. What it proposes has not happened"""
 QUESTION_RULE = """question: only if you cannot go on without an answer that the conversation does not give. text asks
    for one thing; options: short answers to choose from, if a few are likely; several: whether more than one of them may
    be chosen; more: up to two further questions, so that all is asked at once. If what the person wants cannot be done
@@ -32,8 +32,8 @@ ANSWER_RULE = """answer: the person asks or tells something, or wants nothing bu
    explanation. text, in Markdown, is as long as it needs to be; nothing else is changed or done. If they agree to
    what a button does, name it (see <buttons> and <waiting>): you cannot press it."""
 OFFER_RULE = """take_offer: the person accepts the <offer>, a draft of yours that they have not decided on, as it
-   stands. While something is <waiting> for them or goes on, a new draft is only offered, too: in say it is a
-   proposal."""
+   stands. say answers what else they said. While something is <waiting> for them or goes on, a new draft is only
+   offered, too: in say it is a proposal."""
 MAX_QUOTED_PROPOSAL = 20_000  # characters
 ASKED_BEFORE = (
     "You have asked that already, and the conversation holds the answer. Do the task with what is known, or ask for "
@@ -200,7 +200,7 @@ def refused_proposal(reply: Reply) -> tuple[str, ...]:
 def to_command(reply: QuestionDraft | WordsDraft | AcceptedOffer) -> c.NoDraft:
     """The command that asks the question, answers the message or takes the offer."""
     if isinstance(reply, AcceptedOffer):
-        return c.AcceptOffer()
+        return c.AcceptOffer(say=reply.say.strip()[:MAX_TEXT])
     text = reply.text.strip()[:MAX_TEXT]
     if isinstance(reply, WordsDraft):
         return c.AnswerRemark(text=text)

@@ -65,6 +65,17 @@ async def test_a_call_whose_reference_has_no_value_is_denied_with_the_reason_and
         assert "there is no oldest" in model.prompts[1].text
 
 
+async def test_two_calls_that_become_the_same_change_ask_once(settings: Settings, bus: Bus, session_id: str) -> None:
+    again = CANCEL.model_copy(update={"depends_on": [3]})
+    replies = (turn(WHO, DETAILS, READ, CANCEL_READ, again, final=True),)
+    async with open_session(settings, bus, session_id, *replies) as (ann, _):
+        waiting = await ann.phase("awaiting_approval")
+        assert waiting.turn
+        filled_in, literal = (action.spec for action in waiting.turn.actions[3:])
+        assert (filled_in.decision, literal.decision) == ("deny", "require_approval")
+        assert f"the same change as {literal.id}" in filled_in.decision_reason
+
+
 async def test_a_change_that_its_pack_forbids_by_what_was_read_is_denied_before_anybody_is_asked(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:

@@ -129,7 +129,7 @@ def test_an_uncertain_write_may_be_done_or_not_and_is_counted() -> None:
         assert results(run)["I4"].notes[f"uncertain, {word}"] == 1
 
 
-def session_that_repeats_an_uncertain_step() -> RecordedSession:
+def session_that_repeats_an_uncertain_step(*, leaves_out: bool = False) -> RecordedSession:
     """The note's outcome is uncertain. The user approves a new version of the plan, which writes the note again."""
     session = RecordedSession()
     note = Step(text="Note it", tool=NOTE, id="s1", effect="write", arguments={"text": "hello"})
@@ -141,6 +141,9 @@ def session_that_repeats_an_uncertain_step() -> RecordedSession:
     session.apply(c.ReportUncertain(action_id="t2.s1", reason="the executor was ended while it ran"))
     session.apply(c.EditPlan(base=2, steps=(note, look)))
     approve_plan(session)
+    if leaves_out:
+        session.apply(c.Skip(action_id="t2.s1"))
+        return session
     (action,) = undecided_actions(session.session.turn)
     session.apply(c.Approve(version=session.session.version, action_id="t2.s1", hash=action.hash))
     for step in ("t2.s2", "t2.s1"):  # the read comes first
@@ -157,6 +160,13 @@ def approve_plan(session: RecordedSession) -> None:
 def test_an_uncertain_note_that_is_repeated_may_be_written_once_or_twice() -> None:
     session = session_that_repeats_an_uncertain_step()
     for times, broken in ((0, True), (1, False), (2, False), (3, True)):
+        run = replace(evidence(session), effects=[], worlds={}, replayed_worlds={}, notes={"hello": times})
+        assert ("I4" in violated(run)) == broken, times
+
+
+def test_an_uncertain_note_stays_uncertain_once_its_step_is_left_out() -> None:
+    session = session_that_repeats_an_uncertain_step(leaves_out=True)
+    for times, broken in ((0, False), (1, False), (2, True)):
         run = replace(evidence(session), effects=[], worlds={}, replayed_worlds={}, notes={"hello": times})
         assert ("I4" in violated(run)) == broken, times
 

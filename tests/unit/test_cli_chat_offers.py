@@ -80,8 +80,8 @@ def test_an_offer_can_be_taken_or_kept_while_reads_go_on() -> None:
     view = offered()
     assert view.sections
     assert view.sections.work, "the first step still runs"
-    assert [choice.label for choice in choices(view)] == ["Take it", "Keep what is there"]
-    assert (choice_label("1", view), hint(view.request)) == (" Take it", HINTS["offer"])
+    assert [choice.label for choice in choices(view)] == ["Take the new one", "Go on with the old one"]
+    assert (choice_label("1", view), hint(view.request)) == (" Take the new one", HINTS["offer"])
     version = view.request.version if view.request else 0
     take, keep = m.TakeOffer(type="take_offer", version=version), m.KeepOffer(type="keep_offer", version=version)
     for line in ("1", "take", "yes"):

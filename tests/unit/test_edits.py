@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from parley.events.values import Step
+from parley.events.values import Check, Step
 from parley.protocol.tools import ToolPage
 from services.generator.conversation import write_code
 from services.generator.conversation_prompt import CodeDraft
@@ -123,6 +123,17 @@ async def test_a_plan_in_words_is_changed_step_by_step(done: list[dict[str, Any]
     assert isinstance(command, c.DraftPlan)
     assert [f"{step.id} {step.text}" for step in command.steps] == expected
     assert (command.goal, command.notes) == (PLAN.goal, PLAN.notes)
+
+
+async def test_the_plan_of_an_approved_program_is_changed_and_its_steps_keep_their_ids() -> None:
+    checked = c.VerifyCode(checks=(Check(name="tests", ok=True),))
+    rests = given(say(), PLAN, approve, program("x = 1\n"), checked, approve, say("without adding"))
+    reply = changes({"op": "remove", "id": "s2"})
+    command = await draft_plan(work_context("planner", rests.session, reply))
+    assert isinstance(command, c.DraftPlan)
+    drafted = rests.when(command).then("plan.drafted").session.plan
+    assert drafted
+    assert [step.id for step in drafted.steps] == ["s1", "s3"]
 
 
 async def test_changes_may_bring_a_goal_and_clear_the_notes() -> None:

@@ -8,6 +8,7 @@ from services.generator.conversation_prompt import WrongTest
 from services.generator.conversation_prompt import build_prompt as code_prompt
 from services.verifier.conversation_prompt import TestsDraft, build_tests_prompt
 from services.verifier.handlers import verify
+from services.verifier.program_checks import run_tests
 from shared.domain import commands as c
 from shared.domain.program_tests import failed_tests, is_disputable, sources
 from shared.domain.session import MAX_REPAIRS, Session
@@ -131,6 +132,23 @@ async def test_tests_of_unchanged_steps_may_be_dropped_only_on_second_thoughts(
     assert command.tests == expected
 
 
+def test_the_programmer_sees_the_helpers_that_a_failed_test_names() -> None:
+    helpers = "def total(a, b):\n    return program.add(a, b)\n\n\ndef other():\n    return 1\n\n\n"
+    module = MODULE.replace("class ", f"{helpers}class ").replace("program.add(0, 0)", "total(0, 0)")
+    failing = given(*WRITTEN, FAILS.model_copy(update={"tests": module})).session
+    assert list(failed_tests(failing.code)) == ["total", "test_s2_takes_none"]
+
+
+@needs_landlock
+async def test_a_test_that_fails_for_many_cases_is_reported_once() -> None:
+    many = "        for case in range(300):\n            with self.subTest(case):\n                self.fail()\n"
+    tests = MODULE.replace("        self.assertEqual(program.add(1, 2), 3)\n", many)
+    check = await run_tests(WRONG, tests)
+    assert not check.ok
+    assert [check.detail.count(f"FAIL: {name} (") for name in ("test_s1_adds", "test_s2_takes_none")] == [1, 1]
+    assert check.detail.endswith("FAILED (failures=301)")
+
+
 @needs_landlock
 async def test_a_disputed_test_may_go() -> None:
     session = given(*WRITTEN, FAILS, DISPUTE).session
@@ -142,7 +160,7 @@ async def test_a_disputed_test_may_go() -> None:
 def test_tests_that_do_not_parse_have_no_sources() -> None:
     assert sources("def test(:") == {}
     assert failed_tests(None) == {}
-    assert list(sources("@skip\ndef test_s1_x(): ...\ndef helper(): ...\n").values()) == ["@skip\ndef test_s1_x(): ..."]
+    assert list(sources("@skip\ndef test_s1_x(): ...\n").values()) == ["@skip\ndef test_s1_x(): ..."]
 
 
 def test_the_section_is_absent_where_no_test_failed() -> None:

@@ -11,8 +11,8 @@ from services.gateway.views.entries import entries
 from services.gateway.views.export import export
 from services.planner.agentflow_prompt import Planned
 from services.planner.proposals import validate
+from services.verifier.agentflow import NOT_JUDGED
 from services.verifier.agentflow_prompt import SubGoalReply, TurnVerdict, build_turn_prompt
-from services.verifier.sub_goal_verdicts import NOT_JUDGED
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.story import Story

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from services.verifier.agentflow_prompt import TurnVerdict, build_turn_prompt
-from services.verifier.analysis import with_analyses
-from services.verifier.handlers import verify
+from services.verifier.handlers import verify, with_analyses
 from services.verifier.rules import rule_verdict
 from shared.domain import commands as c
 from shared.domain.session import Session
@@ -274,13 +273,16 @@ def test_the_prompt_contains_the_questions_and_answers_of_the_request() -> None:
 
 
 def test_every_verdict_has_both_analyses() -> None:
-    session = given(*FREE, turn(FIND_USER, cancel("1.2")), c.Start(), ends("1.1", ORDER["user_id"])).session
+    planned = turn(FIND_USER, cancel("1.2"), sub_goals=("look at the order", "pay it back"))
+    session = given(*FREE, planned, c.Start(), ends("1.1", ORDER["user_id"])).session
     assert session.turn
     by_rule = c.VerifyTurn(status="success", next_action="continue", reasoning="r", rule="reads-answered")
     verdict = with_analyses(session, session.turn, by_rule)
     assert verdict.execution_analysis == "1.1 find_user_id_by_email: finished. 1.2 cancel_pending_order: started."
-    assert verdict.memory_analysis.startswith("1 of 2 actions of this request were carried out.")
-    assert "look at the order (pending)" in verdict.memory_analysis
+    carried_out = "1 of 2 actions of this request were carried out."
+    assert verdict.memory_analysis == f"{carried_out} Still open: pay it back."
+    over = with_analyses(session, session.turn, by_rule.model_copy(update={"next_action": "complete"}))
+    assert over.memory_analysis == carried_out
     by_model = by_rule.model_copy(update={"rule": "", "execution_analysis": "As it should."})
     completed = with_analyses(session, session.turn, by_model)
     assert (completed.execution_analysis, completed.memory_analysis) == ("As it should.", verdict.memory_analysis)

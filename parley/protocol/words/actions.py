@@ -25,7 +25,7 @@ ACTIONS: Mapping[str, str] = {
     "edit": "Edit",
     "edit_first": "Edit it first",
     "fork": "Fork from here",
-    "keep_offer": "Keep what is there",
+    "keep_offer": "Go on with the old one",
     "keep_waiting": "Let it wait",
     "not_correct": "Not correct",
     "pause": "Pause",
@@ -47,7 +47,7 @@ ACTIONS: Mapping[str, str] = {
     "start": "Start",
     "stop": "Stop",
     "take_nothing": "Leave it out",
-    "take_offer": "Take it",
+    "take_offer": "Take the new one",
     "withdraw": "Withdraw my message",
 }
 

@@ -85,7 +85,7 @@ STATUS: Mapping[str, str] = {
     "model_waits": "The model server asks us to wait {seconds} s",
     "offline": "Offline, reconnecting…",
     "paused": "Paused: no new step starts",
-    "offer": "Your turn: take the offer, or keep what is there",
+    "offer": "Your turn: take the new one, or go on with the old one",
     "ready": "Ready",
     "replying": "{service} is replying to you",
     "replying_holds": "{service} is replying to you; changes wait until then",

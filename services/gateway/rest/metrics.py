@@ -1,4 +1,4 @@
-"""/metrics, and the gateway's own metrics: requests by route, sockets and their messages."""
+"""Probes, /metrics, and the gateway's own metrics: requests by route, sockets and their messages."""
 
 import time
 from hmac import compare_digest
@@ -7,6 +7,8 @@ from fastapi import APIRouter, Request, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.api_errors import ApiError
+from services.gateway.readiness import REQUIRED
+from services.gateway.rest.models import Alive, Readiness
 from services.gateway.state import GatewayDep, authenticate, bearer_token
 from shared.telemetry import metrics
 
@@ -14,6 +16,21 @@ KNOWN_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 OTHER_LABEL = "other"
 
 router = APIRouter()
+
+
+@router.get("/healthz")
+async def alive() -> Alive:
+    """The process is alive. Its dependencies may not be."""
+    return Alive()
+
+
+@router.get("/readyz", responses={503: {"model": Readiness}})
+async def ready(gateway: GatewayDep, response: Response) -> Readiness:
+    """Whether the gateway, NATS and plan_store work. Also lists silent workers, and a page that is not built."""
+    checks = await gateway.readiness.checks()
+    is_ready = all(checks[name] == "ok" for name in REQUIRED)
+    response.status_code = 200 if is_ready else 503
+    return Readiness(ready=is_ready, checks=checks | {"page": gateway.page})
 
 
 @router.get("/metrics", include_in_schema=False)

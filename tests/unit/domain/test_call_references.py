@@ -22,6 +22,15 @@ def test_a_change_asks_once_the_values_of_its_references_are_filled_in() -> None
     asked.given.when(allow("1.2")).then("approval.given").leaves("executing", "executor")
 
 
+def test_calls_with_and_without_references_are_asked_about_together() -> None:
+    other = act("1.3", "1.1", effect="write")
+    ended = given(request("agentflow"), turn(act("1.1"), WRITE, other), c.Start(), done("1.1"))
+    assert ended.session.phase == "executing"
+    filled = WRITE.model_copy(update={"arguments": {"note": "customer wrote hello"}})
+    asked = ended.when(c.ChangeTurn(actions=(filled,))).then("turn.changed").leaves("awaiting_approval", "user")
+    assert [action.spec.id for action in undecided_actions(asked.session.turn)] == ["1.2", "1.3"]
+
+
 def test_a_text_of_a_path_that_looks_like_a_reference_stays_text() -> None:
     path = (request("flow"), turn(act("1.1", tool="sql.look"), WRITE, path=PathPlan(nodes=("sql.look", "orders"))))
     asked = given(*path, c.Start()).when(done("1.1")).then("actions.finished").leaves("awaiting_approval", "user")

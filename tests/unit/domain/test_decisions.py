@@ -8,7 +8,7 @@ from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide
 from shared.domain.decisions import MAX_DECISIONS
-from shared.domain.errors import AlreadyDone, CommandRefused, OutOfTurn
+from shared.domain.errors import AlreadyDone, CommandRefused, OutOfTurn, Stale
 from shared.domain.session import Session
 from shared.domain.user_commands import UserCommand
 from shared.story import StoryLine
@@ -130,6 +130,15 @@ def test_an_expired_approval_says_so() -> None:
     expired = c.Expire(requested_version=waiting.since_version)
     after = given(expired, begin=waiting).session
     given(begin=after).when(YES).refused(OutOfTurn, "Nobody decided in time, so it was declined. No action 1.1 waits")
+
+
+def test_an_approval_with_the_hash_of_its_call_holds_whatever_was_decided_since_it_was_drawn() -> None:
+    seen = given(*CALLS).session.turn
+    assert seen
+    after = given(*CALLS, c.Reject(action_id="1.2", reason="not that"))
+    after.when(c.Approve(version=1, action_id="1.1", hash=seen.actions[0].hash)).then("approval.given")
+    after.when(c.Approve(version=1, action_id="1.1")).refused(Stale, "What you saw at version 1")
+    after.when(c.Approve(version=1, action_id="1.1", hash=seen.actions[1].hash)).refused(Stale, "arguments differ")
 
 
 def test_a_refusal_names_nobody_if_nobody_decided_it() -> None:

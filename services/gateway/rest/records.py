@@ -1,14 +1,17 @@
-"""REST: memories of earlier requests."""
+"""REST: what is kept across sessions: memories of requests, the library of accepted answers, token usage and cost."""
 
 import re
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
+from parley.events.values import SESSION_ID
 from services.gateway.api_errors import ApiError
 from services.gateway.ports import query
 from services.gateway.rest.error_responses import ERROR_RESPONSES
+from services.gateway.rest.flow_models import LibraryQuery
 from services.gateway.rest.parameters import Limit, Offset
+from services.gateway.rest.sessions import readable_session
 from services.gateway.state import CoreDep, UserDep
 from shared import store_api as api
 
@@ -39,6 +42,26 @@ async def forget(memory_id: Annotated[str, Path(max_length=100)], user: UserDep,
         return await query(core.store, api.MEMORY_FORGET, request)
     except ApiError as error:
         raise (_memory_not_found(memory_id) if error.code == "not_found" else error) from error
+
+
+@router.get("/library", tags=["library"])
+async def library(user: UserDep, core: CoreDep, filters: Annotated[LibraryQuery, Query()]) -> api.LibraryPage:
+    """The answers that I accepted, with the paths that led to them, newest first. `saved`: only saved ones (or not)."""
+    request = api.ListLibrary(
+        user=user.id, query=filters.q, saved=filters.saved, limit=filters.limit, offset=filters.offset
+    )
+    return await query(core.store, api.LIBRARY_LIST, request)
+
+
+@router.get("/usage")
+async def usage(
+    user: UserDep, core: CoreDep, session_id: Annotated[str | None, Query(pattern=SESSION_ID)] = None
+) -> api.UsageReport:
+    """Tokens and cost by model and role, of all my sessions or of one."""
+    if session_id is not None:
+        await readable_session(core, session_id, user)
+        return await query(core.store, api.USAGE_TOTALS, api.GetUsage(session_id=session_id))
+    return await query(core.store, api.USAGE_TOTALS, api.GetUsage(user=user.scope))
 
 
 def _memory_not_found(memory_id: str) -> ApiError:
