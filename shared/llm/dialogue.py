@@ -32,8 +32,8 @@ ANSWER_RULE = """answer: the person asks or tells something, or wants nothing bu
    explanation. text, in Markdown, is as long as it needs to be; nothing else is changed or done. If they agree to
    what a button does, name it (see <buttons> and <waiting>): you cannot press it."""
 OFFER_RULE = """take_offer: the person accepts the <offer>, a draft of yours that they have not decided on, as it
-   stands. say answers what else they said. While something is <waiting> for them or goes on, a new draft is only
-   offered, too: in say it is a proposal."""
+   stands. say answers what else they said; a plan or program still waits for its approval. While something is
+   <waiting> for them or goes on, a new draft is only offered, too: in say it is a proposal."""
 MAX_QUOTED_PROPOSAL = 20_000  # characters
 ASKED_BEFORE = (
     "You have asked that already, and the conversation holds the answer. Do the task with what is known, or ask for "
@@ -53,9 +53,9 @@ BUTTONS = {"text": "approve_plan", "code": "approve_code", "actions": "approve"}
 PRESS = "A message approves nothing. To approve, press “{button}”."
 GOES_ON = "The work is going on."
 DECLINED = "The person declined this plan."
-EXECUTING = """The plan is being carried out; no further change begins before you reply. After an answer in words it
-goes on as it stands. A new plan is shown beside it, and the person chooses between the two; until they have, no change
-begins, whatever the plan waits for."""
+EXECUTING = f"""The plan is being carried out; no further change begins before you reply. After an answer in words it
+goes on as it stands. A new plan is shown beside it, and the person chooses between the two (“{ACTIONS["take_offer"]}”,
+“{ACTIONS["keep_offer"]}”); until they have, no change begins, whatever the plan waits for."""
 
 
 def knowledge_section(session: Session) -> list[str]:
