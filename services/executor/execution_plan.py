@@ -27,7 +27,7 @@ from shared.domain.memory import key_of
 from shared.domain.plan_steps import GATHER, is_unresolved, step_of
 from shared.domain.policy import asked_tool, outdated_reason
 from shared.domain.references import ITEM, Outputs, Unresolved, referenced_steps, resolve
-from shared.domain.session import Session
+from shared.domain.session import Session, undecided_actions
 from shared.domain.state import Action, ActionStatus, Turn
 from shared.domain.waiting_steps import MAX_WAIT
 from shared.plan_checks.argument_kinds import fill_arguments
@@ -76,7 +76,8 @@ class StepGuide:
         if changed := [new for action, new in zip(batch, prepared, strict=True) if new != (action.spec,)]:
             specs = tuple(spec for new in changed for spec in new)
             return c.ChangeTurn(actions=_without_repeated_changes(context.session, specs))
-        waits = [action for action in batch if action.spec.waits_for and action.spec.decision != "deny"]
+        asked = undecided_actions(context.session.turn)
+        waits = [a for a in batch if a.spec.waits_for and a.spec.decision != "deny" and a not in asked]
         commands = {action.spec.id: await self._wait_command(context, action) for action in waits}
         if refused := tuple(_denied(a.spec, why) for a in waits if isinstance(why := commands[a.spec.id], str)):
             return c.ChangeTurn(actions=refused)

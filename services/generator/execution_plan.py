@@ -45,6 +45,8 @@ def _line(action: Action, repeated: Collection[str]) -> str:
     description = action.spec.description
     if action.given:
         return f"{description}: **not done**, you gave its output: {_shortened(text_of(action.result))}"
+    if action.spec.decision == "skip":
+        return f"{description}: done before"
     if action.status != "finished":
         return f"{description}: **not done**, {action.explanation or 'as it was not begun'}"
     if action.result == [] and action.spec.id.partition(".")[2] in repeated:

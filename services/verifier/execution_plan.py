@@ -2,6 +2,7 @@
 
 from shared.domain import commands as c
 from shared.domain.batches import dead_actions
+from shared.domain.plan_steps import is_item
 from shared.domain.state import Action, Turn
 from shared.worker import WorkContext
 
@@ -11,13 +12,15 @@ async def judge(_: WorkContext, turn: Turn) -> c.VerifyTurn:
 
 
 def plan_verdict(turn: Turn) -> c.VerifyTurn:
-    finished = [action for action in turn.actions if action.status == "finished"]
+    """A step is one, for however many items it is done. What an earlier version of the plan did is done."""
+    steps = [action for action in turn.actions if not is_item(action.spec.id)]
+    finished = [action for action in steps if action.status == "finished" or action.spec.decision == "skip"]
     left_out = [action for action in turn.actions if action.is_left_out]
-    if len(finished) == len(turn.actions):
+    if len(finished) == len(steps) and not left_out:
         reasoning = f"All {len(finished)} steps were carried out." if len(finished) > 1 else "The step was carried out."
         return c.VerifyTurn(status="success", next_action="complete", reasoning=reasoning, rule="plan-carried-out")
-    reasoning = f"{len(finished)} of {len(turn.actions)} steps were carried out."
-    if len(finished) + len(left_out) == len(turn.actions):
+    reasoning = f"{len(finished)} of {len(steps)} steps were carried out."
+    if all(action in finished or action.is_left_out for action in steps):
         replaced = [action for action in left_out if action.given]
         missing = [action for action in left_out if not action.given]
         reasoning += f" You left out {_names(missing)}." if missing else ""

@@ -14,7 +14,7 @@ def rule_verdict(turn: Turn) -> c.VerifyTurn | None:  # noqa: PLR0911  one line 
     ran = [action for action in turn.actions if action.status in ("finished", "failed")]
     failed = [action for action in ran if action.status == "failed"]
     uncertain = [action for action in turn.actions if action.status == "uncertain"]
-    if turn.taken_over:
+    if turn.taken_over and (ran or uncertain):
         status: Status = (
             "failure" if ran and len(failed) == len(ran) else "partial" if failed or uncertain else "success"
         )

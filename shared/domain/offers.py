@@ -6,7 +6,7 @@ from parley.events import SessionEvent, facts
 from parley.events.offers import OfferedCode, OfferedDraft, OfferedPlan, OfferedTurn
 from shared.domain.commands import CommandMeta
 from shared.domain.dialogue import Offer
-from shared.domain.errors import Invalid, OutOfTurn, Stale, require
+from shared.domain.errors import OutOfTurn, Stale, require
 from shared.domain.event_meta import event_meta
 from shared.domain.messages import drafts_at_once
 from shared.domain.plan_steps import changed_begun_steps, task_of
@@ -62,8 +62,8 @@ def take_offer(session: Session, version: int | None, meta: CommandMeta) -> Draf
                 offer=offer.version,
             )
         case OfferedCode() as code:
-            if session.plan is None:
-                raise Invalid("There is no plan that the program would belong to.")
+            if session.plan is None or session.plan.version > offer.version:
+                raise Stale("The plan has changed since this program was offered: turn it down, and ask again.")
             return facts.CodeDrafted(
                 **event_meta(session, meta, facts.CodeDrafted, needs=3),
                 **_fields(code, OfferedCode),

@@ -34,10 +34,10 @@ def unused_id(taken: set[str]) -> str:
     return f"s{number}"
 
 
-def with_kept_ids(steps: Sequence[Step], before: Sequence[Step]) -> tuple[Step, ...]:
+def with_kept_ids(steps: Sequence[Step], before: Sequence[Step], *, by_place: bool = True) -> tuple[Step, ...]:
     """The steps of a text plan with ids: those of the steps of `before` that they keep or reword, else new ones.
 
-    A step that names no id is the one with the same text or, where none came or went, the one in the same place.
+    A step that names no id is the one with the same text or, `by_place` and where none came or went, in the same place.
     """
     by_text = {step.text: step.id for step in before if step.id}
     free, ids = [step.id for step in before if step.id], dict[int, str]()
@@ -51,7 +51,7 @@ def with_kept_ids(steps: Sequence[Step], before: Sequence[Step]) -> tuple[Step, 
         keep(place, step.id)
     for place, step in enumerate(steps):
         keep(place, by_text.get(step.text))
-    for place, step in enumerate(before if len(before) == len(steps) else ()):
+    for place, step in enumerate(before if by_place and len(before) == len(steps) else ()):
         keep(place, step.id)
     taken = {id_ for step in before if (id_ := step.id)}
     return tuple(step.model_copy(update={"id": ids.get(place) or unused_id(taken)}) for place, step in enumerate(steps))

@@ -136,6 +136,16 @@ async def test_the_plan_of_an_approved_program_is_changed_and_its_steps_keep_the
     assert [step.id for step in drafted.steps] == ["s1", "s3"]
 
 
+async def test_a_step_that_comes_for_one_that_the_person_wrote_is_another_step() -> None:
+    written = (*PLAN.steps[:2], Step(id="s3", text="Say goodbye"))
+    mine = given(say(), PLAN, c.EditPlan(base=2, steps=written), say("no goodbye"))
+    reply = changes({"op": "remove", "id": "s3"}, {"op": "insert", "after": "s2", "step": {"text": "In colour"}})
+    command = await draft_plan(work_context("planner", mine.session, reply))
+    assert isinstance(command, c.DraftPlan)
+    assert [step.id for step in command.steps] == ["s1", "s2", "s4"]
+    mine.when(command).then("plan.drafted", drops=("Say goodbye",))
+
+
 async def test_changes_may_bring_a_goal_and_clear_the_notes() -> None:
     reply = changes({"op": "remove", "id": "s1"}, goal="a sum", notes="")
     command = await draft_plan(work_context("planner", given(*PLANNED).session, reply))

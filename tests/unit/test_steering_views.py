@@ -17,7 +17,8 @@ from shared.domain import commands as c
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.story import finish_action
-from tests.unit.domain.spec import StoryLine, approve, given, say
+from tests.unit.domain import test_for_each as each
+from tests.unit.domain.spec import StoryLine, approve, given, say, verdict
 from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, LOOK, PAY, finish_step, plan
 from tests.unit.domain.test_skipping import PRICE, STUCK, skip
 from tests.unit.domain.test_steering import RUNS
@@ -65,6 +66,20 @@ def test_the_progress_counts_only_finished_steps() -> None:
     answer = plan_answer(turn)
     assert '1. Look the order up: **not done**, you gave its output: {"price": 12}' in answer.text
     assert answer.evidence == ("t2.s2",)
+
+
+def test_a_step_is_one_whatever_its_items_and_what_an_earlier_version_did_is_done() -> None:
+    items, steps = each.expand("s2", "#1", "#2"), (each.LIST, each.LOOK)
+    ended = (c.Start(), each.finish_step("s2[0]"), each.finish_step("s2[1]", ok=False), verdict(status="failure"))
+    told = c.GiveAnswer(text="No.", confidence=0)
+    again = c.DraftPlan(goal="All orders again", steps=steps, kind="execution")
+    rests = session(*each.approved_plan(*steps), items, *ended, told, say("try again"), again, approve)
+    second = finish_action(action_id="t2.s2[1]", ok=True, attempt=2)
+    gathered = finish_action(action_id="t2.s2", ok=True, result=["x", "x"])
+    done = given(items, c.Start(), second, c.Start(), gathered, begin=rests).session
+    assert done.turn
+    assert plan_verdict(done.turn).reasoning == "All 2 steps were carried out."
+    assert "Look at each: done before" in plan_answer(done.turn).text
 
 
 def test_each_skipped_dependent_is_reported() -> None:

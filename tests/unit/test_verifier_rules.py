@@ -175,6 +175,13 @@ def test_a_rule_judges_the_actions_of_a_manual_takeover(outcomes: tuple[StoryLin
     assert rule_result(*story)[:3] == ("taken-over", status, "continue")
 
 
+def test_a_manual_takeover_whose_calls_were_all_denied_did_nothing() -> None:
+    denied = c.Remember(tool="cancel_pending_order", policy="deny")
+    taken = c.TakeOver(sub_goal="by hand", actions=(cancel("2.1"),))
+    story = (*FREE, turn(call("1.1")), c.Start(), ends("1.1"), verdict("escalate"), denied, taken, c.Start())
+    assert rule_result(*story)[:3] == ("nothing-run", "failure", "continue")
+
+
 # --- rule or model
 
 

@@ -26,6 +26,7 @@ from tests.unit.domain.spec import (
     checked,
     command_meta,
     done,
+    edit,
     edit_code,
     given,
     program,
@@ -33,6 +34,7 @@ from tests.unit.domain.spec import (
     say,
     turn,
     unread,
+    verdict,
 )
 from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, LOOK, PAY, finish_step, plan, resolve
 from tests.unit.domain.test_execution_plan import status as status_of_steps
@@ -200,6 +202,12 @@ def test_an_offer_is_decided_once(command: AnyCommand) -> None:
 @pytest.mark.parametrize("kind", [c.TakeOffer, c.KeepOffer])
 def test_an_offer_of_another_version_is_stale(kind: type[c.TakeOffer | c.KeepOffer]) -> None:
     given(*TURN_OFFERED).when(kind(version=2)).refused(Stale, "no longer open")
+
+
+def test_a_program_is_not_taken_for_a_plan_that_came_after_its_offer() -> None:
+    offered = given(*TO_CODE, say("make it red"), approve, c.Run(), c.Start(), program("print('red')"))
+    edited = given(done("1.1"), verdict(), edit("multiply"), begin=offered.session)
+    edited.when(take(edited.session)).refused(Stale, "The plan has changed since this program was offered")
 
 
 def test_an_offer_that_the_plan_has_overtaken_is_not_taken() -> None:
