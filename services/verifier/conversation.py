@@ -42,9 +42,9 @@ async def check(context: WorkContext, session: Session) -> c.VerifyCode:
 
 
 async def _tests(context: WorkContext) -> tuple[str, tuple[str, ...]]:
-    """The tests, and the ids of the steps that they cannot reach. After a repair the same tests run."""
+    """The tests, and the ids of the steps that they cannot reach. After a repair those of its draft run again."""
     code = context.session.code
-    if code and code.repairs and code.earlier_tests and not code.disputes:
+    if code and code.reruns_tests:
         return code.earlier_tests, code.unreachable
     lasting, refused = lasting_tests(context.session), False
 

@@ -15,7 +15,7 @@ from shared.domain.session import MAX_REPAIRS, Session
 from shared.llm import Message
 from shared.settings import Settings
 from tests.support.needs import needs_landlock
-from tests.unit.domain.spec import StoryLine, approve, given, program, say
+from tests.unit.domain.spec import StoryLine, approve, draft, feedback, given, program, say
 from tests.unit.test_handlers import names, work_context
 
 MODULE = """import unittest
@@ -38,6 +38,7 @@ STEPS = (Step(id="s1", text="Add two numbers"), Step(id="s2", text="Nothing and 
 PLAN = c.DraftPlan(goal="a calculator", steps=STEPS)
 FAILS = c.VerifyCode(checks=(Check(name="tests", ok=False, detail=FAILED),), tests=MODULE, unreachable=("s2",))
 PASSES = c.VerifyCode(checks=(Check(name="tests", ok=True),), tests=MODULE)
+BROKEN = c.VerifyCode(checks=(Check(name="parses", ok=False, detail="SyntaxError"),))
 WRITTEN = (say(), PLAN, approve, program(WRONG))
 DISPUTE = c.DraftCode(code=WRONG, disputes="Nothing is one, as the person said.")
 
@@ -99,10 +100,27 @@ async def test_a_repair_runs_the_same_tests_without_a_model() -> None:
 
 
 def test_the_tests_stay_where_a_repair_does_not_even_parse() -> None:
-    broken = c.VerifyCode(checks=(Check(name="parses", ok=False, detail="SyntaxError"),))
-    session = given(*WRITTEN, FAILS, program("def"), broken, program(RIGHT)).session
+    session = given(*WRITTEN, FAILS, program("def"), BROKEN, program(RIGHT)).session
     assert session.code
     assert (session.code.tests, session.code.earlier_tests, session.code.repairs) == ("", MODULE, 2)
+    assert session.code.reruns_tests
+
+
+@needs_landlock
+@pytest.mark.parametrize(
+    "changes",
+    [
+        (feedback("subtract instead"), c.DraftCode(code="def", wish="subtract")),
+        (approve, say("subtract instead"), draft("Subtract two numbers"), approve, program("def")),
+    ],
+)
+async def test_a_repair_of_a_draft_that_no_test_ran_for_gets_new_tests(changes: tuple[StoryLine, ...]) -> None:
+    subtracts, tests = "def add(a, b):\n    return a - b\n", MODULE.replace("2), 3", "2), -1")
+    session = given(*WRITTEN, PASSES, *changes, BROKEN, program(subtracts)).session
+    command = await verify(work_context("verifier", session, TestsDraft(tests=tests)))
+    assert isinstance(command, c.VerifyCode)
+    assert (command.tests, command.checks[-1].ok) == (tests, True)
+    assert section(build_tests_prompt(session), "earlier_tests") == MODULE
 
 
 def test_a_draft_that_takes_a_message_in_is_no_repair() -> None:
