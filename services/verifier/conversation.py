@@ -15,7 +15,7 @@ from services.verifier.conversation_prompt import (
 from services.verifier.program_checks import check_syntax, run_linter, run_tests
 from shared import sandbox
 from shared.domain import commands as c
-from shared.domain.program_tests import lasting_tests, sources
+from shared.domain.program_tests import lasting_tests, sources, unfenced
 from shared.domain.session import Session
 from shared.domain.state import Turn
 from shared.worker import WorkContext
@@ -50,15 +50,18 @@ async def _tests(context: WorkContext) -> tuple[str, tuple[str, ...]]:
 
     def refuse(reply: TestsReply) -> str:
         nonlocal refused
-        written = sources(reply.reply.tests)
-        lost = [name for name, source in lasting.items() if written.get(name) != source]
+        tests = unfenced(reply.reply.tests)
+        if error := check_syntax(tests).detail:
+            return f"The tests do not parse: {error}"
+        written = sources(tests).values()
+        lost = [name for name, source in lasting.items() if source not in written]  # another class may have them now
         refused, again = True, refused  # a second time it stands: what was said since may contradict a test
         return KEEP_TESTS.format(names=", ".join(lost)) if lost and not again else ""
 
     messages = build_tests_prompt(context.prompt_session)
     draft = await context.ask(messages, TestsReply, kind="tests", render=render_partial_tests, refuse=refuse)
     steps = {step.id for step in context.session.plan.steps} if context.session.plan else set()
-    return draft.reply.tests, tuple(step for step in draft.reply.unreachable if step in steps)
+    return unfenced(draft.reply.tests), tuple(step for step in draft.reply.unreachable if step in steps)
 
 
 async def judge(context: WorkContext, turn: Turn) -> c.VerifyTurn:

@@ -1,4 +1,6 @@
-"""A program's tests: which of them failed, and which an earlier version of the program leaves behind. Pure."""
+"""A program's tests: as a model wrote them, which of them failed, and which an earlier version of the program leaves
+behind. Pure.
+"""
 
 import ast
 import re
@@ -8,7 +10,15 @@ from shared.domain.messages import drafts_at_once
 from shared.domain.session import Session
 from shared.domain.state import Code
 
+FENCED = re.compile(r"^\s*```[^\n`]*\n(.*?)\n?```\s*$", re.DOTALL)
 FAILED = re.compile(r"^(?:FAIL|ERROR): (\w+) \(|^(\w+) \(.*\.\.\. (?:FAIL|ERROR)$", re.MULTILINE)
+
+
+def unfenced(module: str) -> str:
+    """A program or its tests without a surrounding Markdown fence, ending in one newline unless there is nothing."""
+    fenced = FENCED.match(module)
+    lines = (fenced[1] if fenced else module).strip("\n")
+    return lines and f"{lines}\n"
 
 
 def sources(tests: str) -> dict[str, str]:

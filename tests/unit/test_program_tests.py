@@ -168,6 +168,14 @@ async def test_a_test_that_fails_for_many_cases_is_reported_once() -> None:
 
 
 @needs_landlock
+async def test_tests_run_without_their_fence_and_only_if_they_parse() -> None:
+    broken, fenced = (TestsDraft(tests=f"```python\n{tests}```\n") for tests in ("def test(:\n", MODULE))
+    command = await verify(work_context("verifier", given(*WRITTEN[:-1], program(RIGHT)).session, broken, fenced))
+    assert isinstance(command, c.VerifyCode)
+    assert (command.tests, command.checks[-1].ok) == (MODULE, True)
+
+
+@needs_landlock
 async def test_a_disputed_test_may_go() -> None:
     session = given(*WRITTEN, FAILS, DISPUTE).session
     command = await verify(work_context("verifier", session, TestsDraft(tests=OTHER)))
