@@ -176,6 +176,17 @@ async def test_tests_run_without_their_fence_and_only_if_they_parse() -> None:
 
 
 @needs_landlock
+@pytest.mark.parametrize("tests", ["", "import program\n"])
+async def test_where_no_test_can_reach_any_step_there_is_nothing_to_repair(tests: str) -> None:
+    session = given(*WRITTEN[:-1], program(RIGHT)).session
+    command = await verify(work_context("verifier", session, TestsDraft(tests=tests, unreachable=["s1", "s2"])))
+    assert isinstance(command, c.VerifyCode)
+    assert command.checks[-1].ok is None
+    assert command.checks[-1].detail.startswith("Not run: No test can reach step 1 (“Add two numbers”), step 2")
+    assert given(command, begin=session).session.phase == "awaiting_approval"
+
+
+@needs_landlock
 async def test_a_disputed_test_may_go() -> None:
     session = given(*WRITTEN, FAILS, DISPUTE).session
     command = await verify(work_context("verifier", session, TestsDraft(tests=OTHER)))
