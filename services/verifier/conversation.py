@@ -56,8 +56,8 @@ async def _tests(context: WorkContext) -> tuple[str, tuple[str, ...]]:
         tests = unfenced(reply.reply.tests)
         if error := check_syntax(tests).detail:
             return f"The tests do not parse: {error}"
-        written = sources(tests).values()
-        lost = [name for name, source in lasting.items() if source not in written]  # another class may have them now
+        written = sources(tests).values()  # in whichever class
+        lost = [name for (name, _), source in lasting.items() if source not in written]
         refused, again = True, refused  # a second time it stands: what was said since may contradict a test
         return KEEP_TESTS.format(names=", ".join(lost)) if lost and not again else ""
 

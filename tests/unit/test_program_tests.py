@@ -1,5 +1,7 @@
 """The tests of a program stay: what a repair runs, what the programmer sees and disputes, what a tester may drop."""
 
+import re
+
 import pytest
 
 from parley.events.values import Check, Step
@@ -8,10 +10,11 @@ from services.generator.conversation_prompt import WrongTest
 from services.generator.conversation_prompt import build_prompt as code_prompt
 from services.verifier.conversation_prompt import TestsDraft, build_tests_prompt
 from services.verifier.handlers import verify
-from services.verifier.program_checks import run_tests
+from services.verifier.program_checks import MAX_DETAIL, run_tests
 from shared.domain import commands as c
 from shared.domain.program_tests import failed_tests, is_disputable, sources
 from shared.domain.session import MAX_REPAIRS, Session
+from shared.domain.state import Code
 from shared.llm import Message
 from shared.settings import Settings
 from tests.support.needs import needs_landlock
@@ -41,6 +44,10 @@ PASSES = c.VerifyCode(checks=(Check(name="tests", ok=True),), tests=MODULE)
 BROKEN = c.VerifyCode(checks=(Check(name="parses", ok=False, detail="SyntaxError"),))
 WRITTEN = (say(), PLAN, approve, program(WRONG))
 DISPUTE = c.DraftCode(code=WRONG, disputes="Nothing is one, as the person said.")
+
+
+def checked_code(code: str, tests: str, check: Check) -> Code:
+    return Code(1, 1, 1, code, "", "generator", "rejected", checks=(check,), tests=tests)
 
 
 def section(messages: list[Message], name: str) -> str:
@@ -150,11 +157,22 @@ async def test_tests_of_unchanged_steps_may_be_dropped_only_on_second_thoughts(
     assert command.tests == expected
 
 
+@needs_landlock
+async def test_no_test_is_dropped_unseen_because_another_class_has_its_name() -> None:
+    both = f"{MODULE}\n\nclass More(unittest.TestCase):\n    def test_s1_adds(self):\n        program.add(3, 4)\n"
+    passed = PASSES.model_copy(update={"tests": both})
+    session = given(*WRITTEN, passed, approve, say("again"), PLAN, approve, program(RIGHT)).session
+    one = both.replace("    def test_s1_adds(self):\n        self.assertEqual(program.add(1, 2), 3)\n\n", "")
+    command = await verify(work_context("verifier", session, TestsDraft(tests=one), TestsDraft(tests=both)))
+    assert isinstance(command, c.VerifyCode)
+    assert command.tests == both
+
+
 def test_the_programmer_sees_the_helpers_that_a_failed_test_names() -> None:
     helpers = "def total(a, b):\n    return program.add(a, b)\n\n\ndef other():\n    return 1\n\n\n"
     module = MODULE.replace("class ", f"{helpers}class ").replace("program.add(0, 0)", "total(0, 0)")
     failing = given(*WRITTEN, FAILS.model_copy(update={"tests": module})).session
-    assert list(failed_tests(failing.code)) == ["total", "test_s2_takes_none"]
+    assert list(failed_tests(failing.code)) == [("total", ""), ("test_s2_takes_none", "AddsTest")]
 
 
 @needs_landlock
@@ -165,6 +183,61 @@ async def test_a_test_that_fails_for_many_cases_is_reported_once() -> None:
     assert not check.ok
     assert [check.detail.count(f"FAIL: {name} (") for name in ("test_s1_adds", "test_s2_takes_none")] == [1, 1]
     assert check.detail.endswith("FAILED (failures=301)")
+
+
+TWINS = """import unittest, program
+
+class Passes(unittest.TestCase):
+    def test_s1_is(self):
+        self.assertEqual(program.ONE, 1)
+
+class Fails(unittest.TestCase):
+    def test_s1_is(self):
+        self.assertEqual(program.ONE, 2)
+
+class FailsToo(Fails):
+    pass
+
+class Base:
+    def test_s2_is(self):
+        self.assertEqual(program.ONE, 3)
+
+class Inherits(Base, unittest.TestCase):
+    pass
+"""
+
+
+@needs_landlock
+async def test_tests_of_the_same_name_are_told_apart_by_their_class() -> None:
+    check = await run_tests("ONE = 1\n", TWINS)
+    failed = ["Fails.test_s1_is", "FailsToo.test_s1_is", "Inherits.test_s2_is"]
+    assert re.findall(r"^FAIL: .* \(test_program\.(.*)\)", check.detail, re.MULTILINE) == failed
+
+
+def test_the_programmer_sees_the_failed_test_of_its_class_or_the_one_that_it_inherits() -> None:
+    failed = "FAIL: test_s1_is (test_program.Fails.test_s1_is)\nFAIL: test_s2_is (test_program.Inherits.test_s2_is)"
+    code = checked_code("ONE = 1\n", TWINS, Check(name="tests", ok=False, detail=failed))
+    assert list(failed_tests(code)) == [("test_s1_is", "Fails"), ("test_s2_is", "Base")]
+
+
+@needs_landlock
+async def test_every_failed_test_is_named_however_much_there_is_to_say() -> None:
+    cases = "".join(f"    async def test_s{n}(self):\n        self.assertEqual(program.f(), {n})\n" for n in range(20))
+    tests = f"import unittest, program\n\nclass A(unittest.IsolatedAsyncioTestCase):\n{cases}"
+    noisy = "def f():\n    print('noise ' * 1000)\n"
+    check = await run_tests(noisy, tests)
+    assert list(failed_tests(checked_code(noisy, tests, check))) == [(f"test_s{n}", "A") for n in range(20)]
+    assert check.detail.count("AssertionError: None != ") == 20
+    assert len(check.detail) <= MAX_DETAIL + 2
+
+
+@needs_landlock
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+async def test_what_a_program_prints_is_no_part_of_the_report(stream: str) -> None:
+    noise = f"print('=' * 70, 'Report', '=' * 70, sep='\\n', file=sys.{stream})"
+    check = await run_tests(f"import sys\n\ndef add(a, b):\n    {noise}\n    return 9\n", MODULE)
+    assert check.detail.count("Report") == 2
+    assert check.detail.endswith("FAILED (failures=2)")
 
 
 @needs_landlock
