@@ -6,13 +6,12 @@ from services.generator.conversation_prompt import (
     CodeReply,
     WrongTest,
     build_prompt,
-    program,
     render_partial,
 )
 from services.generator.edits import EditsDraft, edited
 from shared.domain import commands as c
 from shared.domain.messages import MAX_TEXT
-from shared.domain.program_tests import is_disputable
+from shared.domain.program_tests import is_disputable, unfenced
 from shared.llm.dialogue import code_section, refuse_repeated, reply_for, to_command
 from shared.worker import WorkContext
 
@@ -31,7 +30,7 @@ async def write_code(context: WorkContext) -> c.DraftCode | c.NoDraft:
     )
     match reply.reply:
         case CodeDraft() as draft:
-            code, explanation = program(draft.code), draft.explanation
+            code, explanation = unfenced(draft.code), draft.explanation
         case EditsDraft(edits=edits) as draft:
             code, explanation = edited(current, edits)[0], draft.explanation.strip() or told
         case WrongTest() as draft:

@@ -1,6 +1,5 @@
 """The prompt for a program, and the replies it accepts. Pure: session in, text out."""
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -8,7 +7,7 @@ from pydantic import field_validator
 
 from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, Text, WordsDraft
 from services.generator.edits import EditsDraft, render_edits
-from shared.domain.program_tests import failed_tests
+from shared.domain.program_tests import failed_tests, unfenced
 from shared.domain.session import Session
 from shared.llm import Message
 from shared.llm.capabilities import capabilities
@@ -61,7 +60,6 @@ implementation of the same plan. If the plan and what the person said contradict
 
 A good reply: {EXAMPLE}
 """
-FENCED = re.compile(r"^\s*```(?:python|py)?\s*\n(.*?)\n?```\s*$", re.DOTALL)
 
 
 class CodeDraft(Kind):
@@ -80,7 +78,7 @@ class CodeDraft(Kind):
     @classmethod
     def _some_code(cls, code: str) -> str:
         """Reject a reply without code, so that the model corrects it as any invalid reply."""
-        if not program(code).strip():
+        if not unfenced(code).strip():
             raise ValueError("there is no code in it")
         return code
 
@@ -123,9 +121,3 @@ def render_partial(partial: Mapping[str, Any]) -> str:
     """The part of the reply that has been streamed so far."""
     words = partial.get("code") or partial.get("text") or partial.get("reason")
     return str(words or render_edits(partial.get("edits") or ()))
-
-
-def program(text: str) -> str:
-    """The code without a surrounding Markdown fence, ending in one newline."""
-    fenced = FENCED.match(text)
-    return (fenced[1] if fenced else text).strip("\n") + "\n"

@@ -15,7 +15,7 @@ from services.verifier.conversation_prompt import (
 from services.verifier.program_checks import check_syntax, run_linter, run_tests
 from shared import sandbox
 from shared.domain import commands as c
-from shared.domain.program_tests import lasting_tests, sources
+from shared.domain.program_tests import lasting_tests, sources, unfenced
 from shared.domain.session import Session
 from shared.domain.state import Turn
 from shared.worker import WorkContext
@@ -35,30 +35,36 @@ async def check(context: WorkContext, session: Session) -> c.VerifyCode:
     if missing := await asyncio.to_thread(sandbox.available):
         return c.VerifyCode(checks=(*checks, Check(name="tests", ok=None, detail=f"Not run: {missing}")))
     tests, unreachable = await _tests(context)
-    result = await run_tests(code, tests)
-    if note := unreachable_note(session.plan, unreachable):
-        result = result.model_copy(update={"detail": f"{result.detail}\n\n{note}"})
+    note, steps = unreachable_note(session.plan, unreachable), session.plan.steps if session.plan else ()
+    if note and not sources(tests) and all(step.id in unreachable for step in steps):
+        result = Check(name="tests", ok=None, detail=f"Not run: {note}")
+    else:
+        result = await run_tests(code, tests)
+        result = result.model_copy(update={"detail": f"{result.detail}\n\n{note}".rstrip()})
     return c.VerifyCode(checks=(*checks, result), tests=tests, unreachable=unreachable)
 
 
 async def _tests(context: WorkContext) -> tuple[str, tuple[str, ...]]:
-    """The tests, and the ids of the steps that they cannot reach. After a repair the same tests run."""
+    """The tests, and the ids of the steps that they cannot reach. After a repair those of its draft run again."""
     code = context.session.code
-    if code and code.repairs and code.earlier_tests and not code.disputes:
+    if code and code.reruns_tests:
         return code.earlier_tests, code.unreachable
     lasting, refused = lasting_tests(context.session), False
 
     def refuse(reply: TestsReply) -> str:
         nonlocal refused
-        written = sources(reply.reply.tests)
-        lost = [name for name, source in lasting.items() if written.get(name) != source]
+        tests = unfenced(reply.reply.tests)
+        if error := check_syntax(tests).detail:
+            return f"The tests do not parse: {error}"
+        written = sources(tests).values()  # in whichever class
+        lost = [name for (name, _), source in lasting.items() if source not in written]
         refused, again = True, refused  # a second time it stands: what was said since may contradict a test
         return KEEP_TESTS.format(names=", ".join(lost)) if lost and not again else ""
 
     messages = build_tests_prompt(context.prompt_session)
     draft = await context.ask(messages, TestsReply, kind="tests", render=render_partial_tests, refuse=refuse)
     steps = {step.id for step in context.session.plan.steps} if context.session.plan else set()
-    return draft.reply.tests, tuple(step for step in draft.reply.unreachable if step in steps)
+    return unfenced(draft.reply.tests), tuple(step for step in draft.reply.unreachable if step in steps)
 
 
 async def judge(context: WorkContext, turn: Turn) -> c.VerifyTurn:

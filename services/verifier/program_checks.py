@@ -14,7 +14,7 @@ from shared import sandbox
 LINT_RULES = "E9,F"  # errors, not style
 RUNNER = Path(__file__).with_name("in_sandbox.py")
 MAX_DETAIL = 4000
-RULE, SUMMARY = f"{'=' * 70}\n", f"{'-' * 70}\nRan "  # of unittest's reports
+PARTS = re.compile(r"^={70}\n(?=(?:FAIL|ERROR): )|^(?=-{70}\nRan \d)", re.MULTILINE)  # failures and summary
 PASSED_LINES = re.compile(r"^(?:\w+ \([\w.]+\)\n)?.* \.\.\. ok\n", re.MULTILINE)
 
 
@@ -64,8 +64,7 @@ async def run_tests(code: str, tests: str) -> Check:
         outcome = await sandbox.run(files, args=(RUNNER.name,), stdin=f"{seal}\n")
     except sandbox.SandboxUnavailable as error:
         return Check(name="tests", ok=None, detail=f"Not run: {error}")
-    stderr, _, report = outcome.stderr.partition(seal)
-    output = stderr + outcome.stdout
+    output, _, report = outcome.stderr.partition(seal)
     count, _, passed = report.strip().partition(" ")
     if outcome.ended != "exited":
         output += f"\nThe tests were ended: {outcome.ended}."
@@ -76,17 +75,26 @@ async def run_tests(code: str, tests: str) -> Check:
     ok = outcome.ended == "exited" and count != "0" and passed == "True"
     if not ok:
         output = _told_once(PASSED_LINES.sub("", output))  # leaves room for what failed
-    return Check(name="tests", ok=ok, detail=_shorten(output))
+    return Check(name="tests", ok=ok, detail=_shorten(f"{outcome.stdout}\n{output}"))
 
 
-def _told_once(output: str) -> str:
-    """A report with the first failure of each test: one with many cases fails for the same reason again and again."""
-    head, *failures = output.split(RULE)
-    last, _, summary = failures[-1].partition(SUMMARY) if failures else ("", "", "")
+def _told_once(report: str) -> str:
+    """A report with the first failure of each test: one with many cases fails for the same reason again and again.
+    They share the room, so that each test is named.
+    """
+    head, *failures = PARTS.split(report)
+    summary = failures.pop() if failures else ""
     first: dict[str, str] = {}
-    for failure in (*failures[:-1], last):
-        first.setdefault(failure.partition(" (")[0], failure)
-    return RULE.join((head, *first.values())) + SUMMARY + summary if failures else output
+    for failure in failures:
+        first.setdefault(failure.partition(")")[0], failure)
+    room = (MAX_DETAIL - len(summary)) // max(len(first), 1)
+    return "".join((head, *(_shorten_failure(failure, room) for failure in first.values()), summary))
+
+
+def _shorten_failure(text: str, room: int) -> str:
+    """The failure, or only its first line, which names the test, and its end, which says why."""
+    name, _, why = text.partition("\n")
+    return text if len(text) <= room else f"{name}\n…\n{why[len(text) - room + 2 :]}"
 
 
 def _shorten(text: str) -> str:

@@ -127,7 +127,8 @@ def plan_deleted(session: Session, event: facts.PlanDeleted) -> Session:
 def code_written(session: Session, event: facts.CodeDrafted | facts.CodeEdited) -> Session:
     plan_version = session.plan.version if session.plan else event.version
     before, disputes = session.code, event.disputes if isinstance(event, facts.CodeDrafted) else ""
-    repairs = before.repairs if before and session.next_draft.problems else 0
+    is_repair = isinstance(event, facts.CodeDrafted) and bool(session.next_draft.problems)
+    repairs = before.repairs if before and is_repair else 0
     code = Code(
         event.version,
         session.counts.codes + 1,
@@ -137,10 +138,11 @@ def code_written(session: Session, event: facts.CodeDrafted | facts.CodeEdited) 
         author_of(event),
         checks=before.checks if before and disputes else (),
         earlier_tests=(before.tests or before.earlier_tests) if before else "",
+        reruns_tests=bool(before and repairs and not disputes and (before.tests or before.reruns_tests)),
         tested_steps=before.tested_steps if before else (),
         unreachable=before.unreachable if before else (),
         disputes=disputes,
-        repairs=repairs if isinstance(event, facts.CodeDrafted) else 0,
+        repairs=repairs,
     )
     wish, plan = event.wish[:MAX_WISH] if isinstance(event, facts.CodeDrafted) else "", session.plan
     if plan and wish and wish not in plan.wishes:

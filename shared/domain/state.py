@@ -91,8 +91,9 @@ class Plan:
 class Code:
     """One version of the program; `repairs` counts automatic repairs since the user's last message.
 
-    `earlier_tests` are the last ones that ran before it; `tested_steps` are the plan's steps that the last tests were
-    written for, `unreachable` the ids of those that no test can reach. `disputes`: why a failed test is wrong.
+    `earlier_tests` are the last ones that ran before it, `reruns_tests` if they run again: it repairs a draft that they
+    ran for. `tested_steps` are the plan's steps that the last tests were written for, `unreachable` the ids of those
+    that no test can reach. `disputes`: why a failed test is wrong.
     """
 
     version: int
@@ -105,6 +106,7 @@ class Code:
     checks: tuple[Check, ...] = ()
     tests: str = ""
     earlier_tests: str = ""
+    reruns_tests: bool = False
     tested_steps: tuple[Step, ...] = ()
     unreachable: tuple[str, ...] = ()
     disputes: str = ""

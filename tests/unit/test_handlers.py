@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from parley.events.values import ActionSpec, Check, FileRef, Knowledge, Service, Status, Step
 from services.generator.conversation import write_code
-from services.generator.conversation_prompt import CodeDraft, CodeReply, program
+from services.generator.conversation_prompt import CodeDraft, CodeReply
 from services.generator.conversation_prompt import build_prompt as code_prompt
 from services.generator.conversation_prompt import render_partial as shown_code
 from services.planner.conversation import draft_plan
@@ -31,6 +31,7 @@ from shared import sandbox
 from shared.domain import commands as c
 from shared.domain.commands import Work
 from shared.domain.dialogue import Words
+from shared.domain.program_tests import unfenced
 from shared.domain.session import Session, with_words
 from shared.domain.state import Action, Code, Plan, Turn
 from shared.llm import Message, ScriptedModel
@@ -172,7 +173,14 @@ def test_a_partial_plan_is_shown_as_text() -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    ["print(1)", "print(1)\n\n", "```python\nprint(1)\n```", "\n```py\nprint(1)\n```\n", "```\nprint(1)```"],
+    [
+        "print(1)",
+        "print(1)\n\n",
+        "```python\nprint(1)\n```",
+        "\n```py\nprint(1)\n```\n",
+        "```\nprint(1)```",
+        "```Python title=a.py\nprint(1)\n```",
+    ],
 )
 async def test_the_fence_around_code_is_removed(reply: str) -> None:
     command = await write_code(
@@ -183,7 +191,7 @@ async def test_the_fence_around_code_is_removed(reply: str) -> None:
 
 def test_a_fence_inside_the_program_stays() -> None:
     code = 'HELP = """\n```\nusage\n```\n"""\n'
-    assert program(code) == code
+    assert unfenced(code) == code
     assert shown_code({"code": "pri"}) == "pri"
     assert shown_code({}) == ""
 

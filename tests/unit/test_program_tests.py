@@ -1,5 +1,7 @@
 """The tests of a program stay: what a repair runs, what the programmer sees and disputes, what a tester may drop."""
 
+import re
+
 import pytest
 
 from parley.events.values import Check, Step
@@ -8,14 +10,15 @@ from services.generator.conversation_prompt import WrongTest
 from services.generator.conversation_prompt import build_prompt as code_prompt
 from services.verifier.conversation_prompt import TestsDraft, build_tests_prompt
 from services.verifier.handlers import verify
-from services.verifier.program_checks import run_tests
+from services.verifier.program_checks import MAX_DETAIL, run_tests
 from shared.domain import commands as c
 from shared.domain.program_tests import failed_tests, is_disputable, sources
 from shared.domain.session import MAX_REPAIRS, Session
+from shared.domain.state import Code
 from shared.llm import Message
 from shared.settings import Settings
 from tests.support.needs import needs_landlock
-from tests.unit.domain.spec import StoryLine, approve, given, program, say
+from tests.unit.domain.spec import StoryLine, approve, draft, feedback, given, program, say
 from tests.unit.test_handlers import names, work_context
 
 MODULE = """import unittest
@@ -38,8 +41,13 @@ STEPS = (Step(id="s1", text="Add two numbers"), Step(id="s2", text="Nothing and 
 PLAN = c.DraftPlan(goal="a calculator", steps=STEPS)
 FAILS = c.VerifyCode(checks=(Check(name="tests", ok=False, detail=FAILED),), tests=MODULE, unreachable=("s2",))
 PASSES = c.VerifyCode(checks=(Check(name="tests", ok=True),), tests=MODULE)
+BROKEN = c.VerifyCode(checks=(Check(name="parses", ok=False, detail="SyntaxError"),))
 WRITTEN = (say(), PLAN, approve, program(WRONG))
 DISPUTE = c.DraftCode(code=WRONG, disputes="Nothing is one, as the person said.")
+
+
+def checked_code(code: str, tests: str, check: Check) -> Code:
+    return Code(1, 1, 1, code, "", "generator", "rejected", checks=(check,), tests=tests)
 
 
 def section(messages: list[Message], name: str) -> str:
@@ -99,10 +107,27 @@ async def test_a_repair_runs_the_same_tests_without_a_model() -> None:
 
 
 def test_the_tests_stay_where_a_repair_does_not_even_parse() -> None:
-    broken = c.VerifyCode(checks=(Check(name="parses", ok=False, detail="SyntaxError"),))
-    session = given(*WRITTEN, FAILS, program("def"), broken, program(RIGHT)).session
+    session = given(*WRITTEN, FAILS, program("def"), BROKEN, program(RIGHT)).session
     assert session.code
     assert (session.code.tests, session.code.earlier_tests, session.code.repairs) == ("", MODULE, 2)
+    assert session.code.reruns_tests
+
+
+@needs_landlock
+@pytest.mark.parametrize(
+    "changes",
+    [
+        (feedback("subtract instead"), c.DraftCode(code="def", wish="subtract")),
+        (approve, say("subtract instead"), draft("Subtract two numbers"), approve, program("def")),
+    ],
+)
+async def test_a_repair_of_a_draft_that_no_test_ran_for_gets_new_tests(changes: tuple[StoryLine, ...]) -> None:
+    subtracts, tests = "def add(a, b):\n    return a - b\n", MODULE.replace("2), 3", "2), -1")
+    session = given(*WRITTEN, PASSES, *changes, BROKEN, program(subtracts)).session
+    command = await verify(work_context("verifier", session, TestsDraft(tests=tests)))
+    assert isinstance(command, c.VerifyCode)
+    assert (command.tests, command.checks[-1].ok) == (tests, True)
+    assert section(build_tests_prompt(session), "earlier_tests") == MODULE
 
 
 def test_a_draft_that_takes_a_message_in_is_no_repair() -> None:
@@ -132,11 +157,22 @@ async def test_tests_of_unchanged_steps_may_be_dropped_only_on_second_thoughts(
     assert command.tests == expected
 
 
+@needs_landlock
+async def test_no_test_is_dropped_unseen_because_another_class_has_its_name() -> None:
+    both = f"{MODULE}\n\nclass More(unittest.TestCase):\n    def test_s1_adds(self):\n        program.add(3, 4)\n"
+    passed = PASSES.model_copy(update={"tests": both})
+    session = given(*WRITTEN, passed, approve, say("again"), PLAN, approve, program(RIGHT)).session
+    one = both.replace("    def test_s1_adds(self):\n        self.assertEqual(program.add(1, 2), 3)\n\n", "")
+    command = await verify(work_context("verifier", session, TestsDraft(tests=one), TestsDraft(tests=both)))
+    assert isinstance(command, c.VerifyCode)
+    assert command.tests == both
+
+
 def test_the_programmer_sees_the_helpers_that_a_failed_test_names() -> None:
     helpers = "def total(a, b):\n    return program.add(a, b)\n\n\ndef other():\n    return 1\n\n\n"
     module = MODULE.replace("class ", f"{helpers}class ").replace("program.add(0, 0)", "total(0, 0)")
     failing = given(*WRITTEN, FAILS.model_copy(update={"tests": module})).session
-    assert list(failed_tests(failing.code)) == ["total", "test_s2_takes_none"]
+    assert list(failed_tests(failing.code)) == [("total", ""), ("test_s2_takes_none", "AddsTest")]
 
 
 @needs_landlock
@@ -147,6 +183,80 @@ async def test_a_test_that_fails_for_many_cases_is_reported_once() -> None:
     assert not check.ok
     assert [check.detail.count(f"FAIL: {name} (") for name in ("test_s1_adds", "test_s2_takes_none")] == [1, 1]
     assert check.detail.endswith("FAILED (failures=301)")
+
+
+TWINS = """import unittest, program
+
+class Passes(unittest.TestCase):
+    def test_s1_is(self):
+        self.assertEqual(program.ONE, 1)
+
+class Fails(unittest.TestCase):
+    def test_s1_is(self):
+        self.assertEqual(program.ONE, 2)
+
+class FailsToo(Fails):
+    pass
+
+class Base:
+    def test_s2_is(self):
+        self.assertEqual(program.ONE, 3)
+
+class Inherits(Base, unittest.TestCase):
+    pass
+"""
+
+
+@needs_landlock
+async def test_tests_of_the_same_name_are_told_apart_by_their_class() -> None:
+    check = await run_tests("ONE = 1\n", TWINS)
+    failed = ["Fails.test_s1_is", "FailsToo.test_s1_is", "Inherits.test_s2_is"]
+    assert re.findall(r"^FAIL: .* \(test_program\.(.*)\)", check.detail, re.MULTILINE) == failed
+
+
+def test_the_programmer_sees_the_failed_test_of_its_class_or_the_one_that_it_inherits() -> None:
+    failed = "FAIL: test_s1_is (test_program.Fails.test_s1_is)\nFAIL: test_s2_is (test_program.Inherits.test_s2_is)"
+    code = checked_code("ONE = 1\n", TWINS, Check(name="tests", ok=False, detail=failed))
+    assert list(failed_tests(code)) == [("test_s1_is", "Fails"), ("test_s2_is", "Base")]
+
+
+@needs_landlock
+async def test_every_failed_test_is_named_however_much_there_is_to_say() -> None:
+    cases = "".join(f"    async def test_s{n}(self):\n        self.assertEqual(program.f(), {n})\n" for n in range(20))
+    tests = f"import unittest, program\n\nclass A(unittest.IsolatedAsyncioTestCase):\n{cases}"
+    noisy = "def f():\n    print('noise ' * 1000)\n"
+    check = await run_tests(noisy, tests)
+    assert list(failed_tests(checked_code(noisy, tests, check))) == [(f"test_s{n}", "A") for n in range(20)]
+    assert check.detail.count("AssertionError: None != ") == 20
+    assert len(check.detail) <= MAX_DETAIL + 2
+
+
+@needs_landlock
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+async def test_what_a_program_prints_is_no_part_of_the_report(stream: str) -> None:
+    noise = f"print('=' * 70, 'Report', '=' * 70, sep='\\n', file=sys.{stream})"
+    check = await run_tests(f"import sys\n\ndef add(a, b):\n    {noise}\n    return 9\n", MODULE)
+    assert check.detail.count("Report") == 2
+    assert check.detail.endswith("FAILED (failures=2)")
+
+
+@needs_landlock
+async def test_tests_run_without_their_fence_and_only_if_they_parse() -> None:
+    broken, fenced = (TestsDraft(tests=f"```python\n{tests}```\n") for tests in ("def test(:\n", MODULE))
+    command = await verify(work_context("verifier", given(*WRITTEN[:-1], program(RIGHT)).session, broken, fenced))
+    assert isinstance(command, c.VerifyCode)
+    assert (command.tests, command.checks[-1].ok) == (MODULE, True)
+
+
+@needs_landlock
+@pytest.mark.parametrize("tests", ["", "import program\n"])
+async def test_where_no_test_can_reach_any_step_there_is_nothing_to_repair(tests: str) -> None:
+    session = given(*WRITTEN[:-1], program(RIGHT)).session
+    command = await verify(work_context("verifier", session, TestsDraft(tests=tests, unreachable=["s1", "s2"])))
+    assert isinstance(command, c.VerifyCode)
+    assert command.checks[-1].ok is None
+    assert command.checks[-1].detail.startswith("Not run: No test can reach step 1 (“Add two numbers”), step 2")
+    assert given(command, begin=session).session.phase == "awaiting_approval"
 
 
 @needs_landlock
