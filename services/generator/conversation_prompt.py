@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import field_validator
 
-from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, Text, WordsDraft
+from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, Text, WordsDraft, streamed_list
 from services.generator.edits import EditsDraft, render_edits
 from shared.domain.program_tests import failed_tests
 from shared.domain.session import Session
@@ -122,7 +122,7 @@ def build_prompt(session: Session, settings: Settings) -> list[Message]:
 def render_partial(partial: Mapping[str, Any]) -> str:
     """The part of the reply that has been streamed so far."""
     words = partial.get("code") or partial.get("text") or partial.get("reason")
-    return str(words or render_edits(partial.get("edits") or ()))
+    return str(words or render_edits(streamed_list(partial, "edits")))
 
 
 def program(text: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from parley.reply import Kind
+from parley.reply import Kind, streamed_list
 from shared.domain.state import Plan
 from shared.llm.parsing import error_lines
 
@@ -99,5 +99,5 @@ def _place[S: DraftedStep](steps: Sequence[S], id_: str, number: int) -> int:
 
 def streamed_steps(partial: Mapping[str, Any]) -> Iterable[Any]:
     """The steps that have been streamed so far, of a whole plan or of changes."""
-    changes = (change.get("step") for change in partial.get("changes") or () if isinstance(change, Mapping))
-    return partial.get("steps") or [step for step in changes if step]
+    changes = (change.get("step") for change in streamed_list(partial, "changes") if isinstance(change, Mapping))
+    return streamed_list(partial, "steps") or [step for step in changes if step]

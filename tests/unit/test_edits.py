@@ -12,6 +12,7 @@ from services.generator.conversation_prompt import CodeDraft
 from services.generator.conversation_prompt import build_prompt as code_prompt
 from services.generator.conversation_prompt import render_partial as shown_code
 from services.generator.edits import EditsDraft, Replacement, edited
+from services.planner.agentflow_prompt import render_partial as shown_actions
 from services.planner.conversation import draft_plan
 from services.planner.conversation_prompt import PlanDraft, TextChanges, TextStep
 from services.planner.conversation_prompt import build_prompt as plan_prompt
@@ -19,6 +20,7 @@ from services.planner.conversation_prompt import render_partial as shown_plan
 from services.planner.execution_plan import draft_steps
 from services.planner.execution_plan_prompt import StepChanges, StepDraft, build_prompt
 from services.planner.execution_plan_prompt import render_partial as shown_steps
+from services.planner.flow_prompt import render_partial as shown_paths
 from services.planner.plan_changes import refusal
 from services.planner.tool_choice import ToolChoice
 from shared.domain import commands as c
@@ -205,6 +207,14 @@ def test_changed_steps_are_shown_while_they_are_written() -> None:
     partial = {"kind": "changes", "changes": [{"op": "remove", "id": "s1"}, {"step": {"text": "Wa"}}, None]}
     assert shown_plan(partial) == "Wa"
     assert shown_steps({"changes": [{"step": {"tool": "print", "text": "Pri"}}]}) == "1. Pri `print`"
+
+
+@pytest.mark.parametrize("name", ["edits", "changes", "steps", "actions", "paths"])
+@pytest.mark.parametrize("value", [True, 1, 1.5, "word", {"op": "remove"}, None, [True, "", None, {"step": True}]])
+def test_a_value_that_is_streamed_where_a_list_belongs_breaks_nothing(name: str, value: object) -> None:
+    assert [shown({name: value}) for shown in (shown_code, shown_plan, shown_steps, shown_actions, shown_paths)] == [
+        ""
+    ] * 5
 
 
 # --- a plan of tool calls
