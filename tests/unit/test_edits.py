@@ -8,10 +8,9 @@ from pydantic import BaseModel
 from parley.events.values import Check, Step
 from parley.protocol.tools import ToolPage
 from services.generator.conversation import write_code
-from services.generator.conversation_prompt import CodeDraft
+from services.generator.conversation_prompt import CodeDraft, EditsDraft, Replacement, edited
 from services.generator.conversation_prompt import build_prompt as code_prompt
 from services.generator.conversation_prompt import render_partial as shown_code
-from services.generator.edits import EditsDraft, Replacement, edited
 from services.planner.agentflow_prompt import render_partial as shown_actions
 from services.planner.conversation import draft_plan
 from services.planner.conversation_prompt import PlanDraft, TextChanges, TextStep
