@@ -102,9 +102,9 @@ def rebuild(
     force: Annotated[bool, typer.Option("--force", help="Also give up messages that only the database has.")] = False,
 ) -> None:
     """Rebuild the database from the log."""
-    from cli import rebuild as rebuilding
+    from cli import provision as provisioning
 
-    raise typer.Exit(rebuilding.rebuild(load_settings(), force=force))
+    raise typer.Exit(provisioning.rebuild(load_settings(), force=force))
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

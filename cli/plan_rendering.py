@@ -19,6 +19,7 @@ from parley.protocol.execution_plans import (
 from parley.protocol.screen import OfferSection
 from parley.protocol.tools import Change
 from parley.protocol.words import ACTION_STATES, ACTIONS, REVIEW, WORK
+from shared.domain.memory import text_of
 from shared.domain.plan_text import draft_text
 from shared.domain.references import ITEM, Reference, references
 
@@ -76,7 +77,7 @@ def _step(step: PlanStep, numbers: Numbers, width: int) -> Iterator[str]:
         yield from textwrap.wrap(step.error, width, initial_indent=indent, subsequent_indent=indent)
     if step.output is not None:
         suffix = f" ({WORK['output_given']})" if step.given else ""
-        yield indent + textwrap.shorten(f"→ {_plain(step.output)}", width - 4 - len(suffix), placeholder=" …") + suffix
+        yield indent + textwrap.shorten(f"→ {text_of(step.output)}", width - 4 - len(suffix), placeholder=" …") + suffix
 
 
 def _arguments(step: PlanStep, numbers: Numbers) -> Iterator[str]:
@@ -126,10 +127,6 @@ def _reference_text(reference: Reference, numbers: Numbers) -> str:
     if reference.step not in numbers:
         return reference.text
     return REVIEW["part_of_step" if what else "result_of_step"].format(what=what, number=numbers[reference.step])
-
-
-def _plain(value: JsonValue) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def align_columns(rows: Sequence[Sequence[str]], columns: int | None) -> Iterator[str]:

@@ -1,13 +1,18 @@
-"""`parley provision`: creates or updates streams and consumers, or reports what differs."""
+"""`parley provision` and `parley rebuild`: bring streams and consumers, or the database, to what they should be."""
 
 import asyncio
+import subprocess
+import sys
 
 from cli.command import Unreachable
+from cli.entitlements import environment_for
 from cli.home import use_running_nats
 from cli.nats_server import without_secrets
 from shared.bus import BusUnavailable
 from shared.bus import provision as bus
 from shared.settings import Settings
+
+MODULE = "services.plan_store.rebuild"
 
 
 async def provision(settings: Settings, *, check: bool = False, force: bool = False) -> int:
@@ -30,3 +35,17 @@ async def provision(settings: Settings, *, check: bool = False, force: bool = Fa
     if not lines:
         print("Streams and consumers are as they should be.")
     return 1 if check and lines else 0
+
+
+def rebuild(settings: Settings, *, module: str = MODULE, force: bool = False) -> int:
+    """Run the program with its output passed through. Returns its exit code."""
+    settings = use_running_nats(settings)
+    environment = environment_for(
+        "plan_store",
+        NATS_URL=settings.nats_url,
+        DATABASE_URL=settings.sql_url,
+        PARLEY_HOME=str(settings.parley_home.resolve()),
+    )
+    command = [sys.executable, "-m", module, *(["--force"] if force else [])]
+    process = subprocess.run(command, env=environment, check=False)  # noqa: S603
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode

@@ -13,6 +13,7 @@ from flows.yaml_form import REFERENCE, FlowForm, NodeForm, choices, read_form
 from parley.flow import Flow, Node, NodeFailed, NodeQuestion, NodeRun, Outputs, State, ToolAnswer
 from parley.protocol.flows import NodeSpec, tool_of
 from parley.reply import JsonText, Kind, Reply
+from shared.repair.values import decoded
 
 SCALAR = WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]})
 TYPES: dict[str, Any] = {
@@ -132,7 +133,7 @@ async def _run_tools(form: NodeForm, run: NodeRun) -> Outputs:
             break
     if not (response.ok or form.trouble):
         raise NodeFailed(response.error, unknown=response.unknown)
-    value = _parse_json_text(response.value) if response.ok else None
+    value = decoded(response.value) if response.ok else None
     outputs: Outputs = {form.results[0]: value}
     outputs |= {name: value_at(value, place.split(".")) for name, place in form.takes.items()}
     return outputs | ({form.trouble: response.error} if form.trouble else {})
@@ -169,17 +170,6 @@ def value_at(value: JsonValue, place: list[str]) -> JsonValue:
         else:
             return None
     return value
-
-
-def _parse_json_text(value: JsonValue) -> JsonValue:
-    """The value of a JSON object or array in a text; other texts, such as numeric ids, stay as they are."""
-    if not isinstance(value, str) or value[:1] not in ("{", "["):
-        return value
-    try:
-        parsed: JsonValue = json.loads(value)
-    except (ValueError, RecursionError):
-        return value
-    return parsed
 
 
 def _text(value: JsonValue) -> str | None:

@@ -139,6 +139,12 @@ def content_of(partial: Mapping[str, Any]) -> Mapping[str, Any]:
     return fields if isinstance(fields, Mapping) else {}
 
 
+def streamed_list(content: Mapping[str, Any], name: str) -> list[Any]:
+    """The items of a list of the reply that have been streamed so far; none of what is no list."""
+    items = content.get(name)
+    return items if isinstance(items, list) else []
+
+
 def with_kinds[R: Reply](reply: type[R], kinds: Iterable[type[Kind]]) -> type[R]:
     """The reply type with these kinds only; each is one of its own or a subclass of one."""
     return cast(type[R], _with_kinds(reply, tuple(kinds)))

@@ -16,15 +16,14 @@ from rehearsal.flows.text_to_sql import (
     answer_trim,
 )
 from rehearsal.prompt import ParsedPrompt
-from rehearsal.remarks import answer_remark
+from rehearsal.refusals import answer_remark
 from rehearsal.replies import remark_answer
 from rehearsal.retail.answers import answer_answer
 from rehearsal.retail.execution_plans import answer_execution_plan
 from rehearsal.retail.task_drafts import answer_task
 from rehearsal.retail.turns import answer_turn
-from rehearsal.retail.verdicts import answer_turn_verdict
 from rehearsal.text_plans import answer_plan
-from rehearsal.verdicts import answer_verdict
+from rehearsal.verdicts import answer_turn_verdict, answer_verdict
 
 TASKS = {
     "text_plan": answer_plan,

@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingRes
 from rehearsal import openai_schema
 from rehearsal.call_log import CallLog, ModelCallRecord
 from rehearsal.faults import Fault, FaultBoard
-from rehearsal.flows.invalid_replies import invalid_reply
+from rehearsal.flows.path_planning import invalid_reply
 from rehearsal.prompt import read_prompt
 from rehearsal.rules import answer
 from rehearsal.tokens import PrefixCache, count

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from services.gateway.app import build
-from services.gateway.deferred_log import DeferredLog
+from services.gateway.session_log import DeferredLog
 from shared.bus import Bus
 from shared.settings import Settings
 from shared.store import PlanStoreClient

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from cli.chat import render, render_flow, render_journal
 from cli.chat.edit import is_on_path, last_result
+from cli.chat.render_flow import list_of
 from cli.chat.state import ChatView
 from cli.export import CannotExport, format_of
 from cli.text import visible
@@ -79,7 +80,7 @@ def _write_new_file(file: Path, text: str) -> str:
 
 def as_csv(result: Mapping[str, JsonValue]) -> str:
     """A file (RFC 4180) that begins with a mark of UTF-8. Null is empty; lists and objects are JSON."""
-    rows = [_list(result.get("columns")), *map(_list, _list(result.get("rows")))]
+    rows = [list_of(result.get("columns")), *map(list_of, list_of(result.get("rows")))]
     return _UTF8_MARK + "".join(",".join(map(_cell, row)) + "\r\n" for row in rows)
 
 
@@ -102,7 +103,3 @@ def is_formula(text: str) -> bool:
         return True
     bare = next((c for c in text if not c.isspace() and unicodedata.category(c) not in ("Cc", "Cf")), "")
     return unicodedata.normalize("NFKC", bare) in ("=", "+", "-", "@") and not _NUMBER.fullmatch(text)
-
-
-def _list(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else []

@@ -1,6 +1,5 @@
 """Renders a path through a flow: its nodes and their outputs, tables to choose from, and a query's rows."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
@@ -19,6 +18,7 @@ from parley.protocol.screen import ActionSection, TurnSection
 from parley.protocol.views import PathView, PlannedPathView, PlanView
 from parley.protocol.words import ACTION_STATES, JOURNAL, PATHS
 from shared.domain.flow_paths import PERSON_NODE, split_tool_name
+from shared.domain.memory import text_of
 
 MAX_ROWS, MAX_COLUMNS = 20, 12  # of a result that are shown
 MAX_CELL, MAX_TEXT = 40, 200  # characters
@@ -144,32 +144,28 @@ def _short_value(value: JsonValue) -> str:
         value = [item["name"] for item in value if isinstance(item, dict)]
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return short(", ".join(map(str, value)), MAX_TEXT)
-    return short(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), MAX_TEXT)
+    return short(text_of(value), MAX_TEXT)
 
 
 def result_table(result: Mapping[str, JsonValue]) -> RenderableType:
     """A table of the first rows and columns, and how many more there are."""
-    names, lines = _list(result.get("columns")), _list(result.get("rows"))
+    names, lines = list_of(result.get("columns")), list_of(result.get("rows"))
     grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    cells = [_list(row)[:MAX_COLUMNS] for row in lines[:MAX_ROWS]]
+    cells = [list_of(row)[:MAX_COLUMNS] for row in lines[:MAX_ROWS]]
     for number, name in enumerate(names[:MAX_COLUMNS]):
         numbers = all(isinstance(row[number], int | float) for row in cells if len(row) > number)
         grid.add_column(
             Text(short(str(name), MAX_CELL)), justify="right" if cells and numbers else "left", no_wrap=True
         )
     for row in cells:
-        grid.add_row(*(Text("∅" if cell is None else short(_cell(cell), MAX_CELL)) for cell in row))
+        grid.add_row(*(Text("∅" if cell is None else short(text_of(cell), MAX_CELL)) for cell in row))
     details = [f"{len(lines)} row{'' if len(lines) == 1 else 's'}" + (" and more" if result.get("truncated") else "")]
     details += [f"{len(lines) - MAX_ROWS} of them not shown"] if len(lines) > MAX_ROWS else []
     details += [f"{len(names) - MAX_COLUMNS} columns not shown"] if len(names) > MAX_COLUMNS else []
     return Group(grid, Text(" · ".join([*details, "/csv FILE saves them"]), style="dim"))
 
 
-def _cell(value: JsonValue) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _list(value: JsonValue) -> list[JsonValue]:
+def list_of(value: JsonValue) -> list[JsonValue]:
     return value if isinstance(value, list) else []
 
 

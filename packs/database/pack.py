@@ -1,13 +1,15 @@
-"""Three tools over the database that the flow `text_to_sql` asks, with the same guards and limits."""
+"""Three tools over the database that the flow `text_to_sql` asks, with the same guards and limits; and its opening."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from packs.database.configured_database import DatabaseSettings, open_configured
+from packs.retail.relations import TABLES
 from parley import Context, Failed, Pack, Refused, Tool
-from sql.database import BadDatabase, ReadOnlyDatabase, SqlError
-from sql.outcome import QueryResult
+from shared.environment import environment_variable
+from sql.database import BadDatabase, ReadOnlyDatabase, SqlError, open_database
+from sql.hidden import Hidden
+from sql.outcome import QueryLimits, QueryResult
 from sql.schema import Dialect, Schema, TableInfo
 
 CONFIRM = "this is the SQL that will run"
@@ -16,6 +18,43 @@ PROMPT = (
     "For questions about data in the database: list_tables tells which tables there are, describe_tables what they "
     "hold, and query_database answers one read-only SQL query over them."
 )
+
+
+class DatabaseSettings(Protocol):
+    """The settings that are read here. URLs are SQLAlchemy's."""
+
+    @property
+    def parley_sql_database_url(self) -> str: ...
+
+    @property
+    def parley_sql_hidden(self) -> str: ...
+
+    @property
+    def parley_sql_max_rows(self) -> int: ...
+
+    @property
+    def parley_sql_timeout(self) -> float: ...
+
+    @property
+    def retail_url(self) -> str: ...
+
+
+def open_configured(settings: DatabaseSettings) -> ReadOnlyDatabase:
+    """The configured database; by default the retail store, restricted to its relational tables.
+
+    Raises BadDatabase.
+    """
+    url = settings.parley_sql_database_url
+    only = () if url else tuple(table.name for table in TABLES)
+    hidden = Hidden(names=Hidden.parse(settings.parley_sql_hidden).names, only=only)
+    limits = QueryLimits(rows=settings.parley_sql_max_rows, seconds=settings.parley_sql_timeout)
+    return open_database(_plain(url or settings.retail_url), limits, hidden, environment_variable("TZ"))
+
+
+def _plain(url: str) -> str:
+    """The URL without SQLAlchemy's driver name."""
+    scheme, colon, rest = url.partition(":")
+    return f"{scheme.split('+')[0]}{colon}{rest}"
 
 
 class ListTables(BaseModel):

@@ -1,4 +1,4 @@
-"""What a session knows about the store from the results of its calls, for checking the next ones."""
+"""What calls tell about the store: what a session knows for checking the next ones, and whether a write took effect."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ _STATUS_AFTER = {
     "modify_pending_order_items": "pending (item modified)",
     "return_delivered_order_items": "return requested",
 }
+ADDRESSES = ("modify_pending_order_address", "modify_user_address")
 
 
 class CompletedCall(NamedTuple):
@@ -64,3 +65,18 @@ class KnownRecords:
             self.products[document.get("product_id")] = document
         elif "payment_methods" in document:
             self.users[call.arguments.get("user_id")] = document
+
+
+def shows_change(tool: str, arguments: Mapping[str, JsonValue], record: Any) -> bool:
+    """Whether the returned record shows the change that the arguments ask for."""
+    if not isinstance(record, dict):
+        return False
+    if tool in _STATUS_AFTER:
+        return record.get("order_id") == arguments.get("order_id") and record.get("status") == _STATUS_AFTER[tool]
+    if tool in ADDRESSES:
+        address = record.get("address")
+        return isinstance(address, dict) and all(address[line] == arguments.get(line) for line in address)
+    if tool == "modify_pending_order_payment":
+        paid = [entry for entry in record.get("payment_history", ()) if entry.get("transaction_type") == "payment"]
+        return bool(paid) and paid[-1].get("payment_method_id") == arguments.get("payment_method_id")
+    return False

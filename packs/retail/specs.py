@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from packs.retail.confirmation import shows_change
+from packs.retail.known_records import shows_change
 from packs.retail.policy import call_violations
 from packs.retail.results import PRODUCT_IDS, TEXT, OrderRecord, ProductRecord, UserRecord
 from packs.retail.writes import Reason

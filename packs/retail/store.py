@@ -5,7 +5,7 @@ time, across processes.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import JsonValue
@@ -14,7 +14,6 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from packs.retail import relations
-from packs.retail.changes import changes
 from packs.retail.data import KINDS, Data, Documents, Kind, fingerprint
 from packs.retail.database import WorldDatabase, WorldsUnavailable
 from packs.retail.records import BufferedRecords, Index, StoredDocument
@@ -212,3 +211,34 @@ async def _documents(connection: AsyncConnection, *worlds: str) -> Data:
     for row in await connection.execute(query):
         by_kind[row.kind][row.id] = json.loads(row.body)
     return Data(users=by_kind["users"], products=by_kind["products"], orders=by_kind["orders"])
+
+
+def changes(path: str, before: JsonValue, after: JsonValue) -> Iterator[Change]:
+    """The changes in the order of the newer document. A part that was added or removed is one change."""
+    pairs = _pairs(before, after)
+    if pairs is None:
+        if before != after:
+            yield Change(path=path, label=_label(after if before is None else before), before=before, after=after)
+        return
+    for name, old, new in pairs:
+        yield from changes(f"{path}/{name}", old, new)
+
+
+def _label(part: JsonValue) -> str:
+    """A label for a part that was added or removed: in the payment history, "Payment" or "Refund"."""
+    kind = part.get("transaction_type") if isinstance(part, dict) else None
+    return str(kind).capitalize() if kind else ""
+
+
+def _pairs(before: JsonValue, after: JsonValue) -> list[tuple[str, JsonValue, JsonValue]] | None:
+    """The parts of both by name; None unless both are objects or both are lists."""
+    if isinstance(before, list) and isinstance(after, list):
+        before, after = dict(_by_position(before)), dict(_by_position(after))
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return None
+    names = [*after, *(name for name in before if name not in after)]
+    return [(name, before.get(name), after.get(name)) for name in names]
+
+
+def _by_position(values: list[JsonValue]) -> Iterator[tuple[str, JsonValue]]:
+    return ((str(number), value) for number, value in enumerate(values))

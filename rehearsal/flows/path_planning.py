@@ -1,4 +1,4 @@
-"""The reply to the task `path`: a path through one of the prompt's flows, or a question."""
+"""The reply to the task `path`: a path through a flow of the prompt, or a question; and invalid ones, for tests."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +17,7 @@ SQL, TRIAGE = "text_to_sql", "complaint_triage"  # the built-in flows; in any ot
 AGAIN = ("rewrite_prompt", "generate_sql", "validate_sql", "execute_sql", "format_final_response")
 FIX = ("fix this sql", "fix this query", "fix my query", "correct this sql")
 WHICH_SQL = "Which SQL is it? Please paste the statement that does not work."
+PROSE = "First look around, then do what is needed, and tell everybody."
 
 
 def answer_path(prompt: ParsedPrompt) -> dict[str, Any]:
@@ -93,3 +94,23 @@ def _remedy(request: str) -> tuple[str, ...]:
     if has_phrase(request, cues.RETURN) or cues.kind_of(request) in ("damaged", "wrong_item"):
         return ("return_items",)
     return ("cancel_order",) if cues.kind_of(request) == "unwanted" else ()
+
+
+def invalid_reply(reply: dict[str, Any], turn: int) -> dict[str, Any] | str:
+    """By `turn`: the reply with an unknown node, in the wrong order, without its end, or as plain prose."""
+    paths = reply["reply"].get("paths") or [{"flow": "nowhere", "nodes": ["begin", "end"]}]
+    match turn % 4:
+        case 0:
+            broken = [{**path, "nodes": ["look_into_crystal_ball", *path["nodes"]]} for path in paths]
+        case 1:
+            broken = [{**path, "nodes": _reversed(path["nodes"])} for path in paths]
+        case 2:
+            broken = [{**path, "nodes": path["nodes"][:-1] or ["nothing"]} for path in paths]
+        case _:
+            return PROSE
+    return {"reply": {"kind": "path", "reasoning": "", "paths": broken, "new_node": None}}
+
+
+def _reversed(nodes: Sequence[str]) -> list[str]:
+    """The nodes in reverse; a single node twice, which is also invalid."""
+    return list(reversed(nodes)) if len(nodes) > 1 else [*nodes, *nodes]

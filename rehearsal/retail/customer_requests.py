@@ -8,9 +8,9 @@ import re
 from dataclasses import dataclass, replace
 
 from rehearsal.matching import has_phrase, words_of
-from rehearsal.retail.addresses import find_address
 from rehearsal.retail.identity import emails
 from rehearsal.retail.request_state import order_ids
+from rehearsal.retail.wording import find_address
 
 _PHRASES = {
     "human": ("human", "manager"),

@@ -5,13 +5,21 @@ from functools import partial
 from itertools import groupby
 
 from rehearsal.matching import has_phrase
-from rehearsal.retail.addresses import Address, find_address
 from rehearsal.retail.customer_requests import Request
 from rehearsal.retail.identity import customer
 from rehearsal.retail.orders import OrderItem, find_items, find_orders, require_status
 from rehearsal.retail.payments import choose_method, method_label
 from rehearsal.retail.request_state import HANDOVER, Call, Document, NotPossible, RequestState, gather
-from rehearsal.retail.wording import item_label, item_names, listing, money, one_line, options_label
+from rehearsal.retail.wording import (
+    Address,
+    find_address,
+    item_label,
+    item_names,
+    listing,
+    money,
+    one_line,
+    options_label,
+)
 
 MISTAKE, NO_NEED = "ordered by mistake", "no longer needed"
 _REASONS = {MISTAKE: ("mistake", "accident"), NO_NEED: ("no longer", "need", "changed my mind")}

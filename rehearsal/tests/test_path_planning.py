@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.flows.invalid_replies import invalid_reply
+from rehearsal.flows.path_planning import invalid_reply
 from rehearsal.tests.contract import Part, asked, reply_to
 from rehearsal.tests.flow_fixtures import PAGE, SQL, flow, node
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.remarks import AGREED, NO_REASONS
+from rehearsal.refusals import AGREED, NO_REASONS
 from rehearsal.tests.contract import CODED, PLANNED, reply_to
 
 PLAN = "Goal: Write a simple calculator in Python.\n1. Add\n2. Divide"

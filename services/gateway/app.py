@@ -28,7 +28,6 @@ from services.gateway.access.rate_limits import LoginThrottle
 from services.gateway.access.root_path import RemoveRootPath
 from services.gateway.access.tickets import Tickets
 from services.gateway.api_errors import UNAVAILABLE, ApiError
-from services.gateway.deferred_log import DeferredLog
 from services.gateway.http_protocol import UvicornConfig
 from services.gateway.live.audience import Protocol
 from services.gateway.live.hub import Hub
@@ -56,6 +55,7 @@ from services.gateway.rest.bodies import RequireLogin
 from services.gateway.rest.models import PROBLEM_MEDIA_TYPE
 from services.gateway.rest.page import PAGE, SafeHeaders, serve_page
 from services.gateway.rest.response_backpressure import ResponseBackpressure
+from services.gateway.session_log import DeferredLog
 from services.gateway.state import Gateway
 from shared.bus import Bus as NatsBus
 from shared.bus.log_format import WrongFormat

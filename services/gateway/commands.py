@@ -12,9 +12,8 @@ from parley.protocol.flows import FlowPage
 from services.gateway.api_errors import ApiError
 from services.gateway.flows import NO_FLOWS, edited_path, edited_plan
 from services.gateway.option_commands import answer_command, continue_command
-from services.gateway.plan_edits import check_current, edited_steps
+from services.gateway.plan_edits import check_current, edited_steps, read_plan
 from services.gateway.plan_execution import Execute, approves_plan, execution_commands
-from services.gateway.plan_text import read_plan
 from services.gateway.tools import Tools, known_tool, own_actions
 from shared.domain import commands as c
 from shared.domain.batches import find_action

@@ -10,7 +10,6 @@ from starlette.requests import HTTPConnection
 from parley.protocol.server import Greeting
 from services.gateway.access.auth import Authenticator, Login
 from services.gateway.access.logouts import Logouts
-from services.gateway.access.metered_log import MeteredLog
 from services.gateway.access.origins import SAFE_METHODS, check_host, check_not_forged, check_origin
 from services.gateway.access.quota import Quota, Quotas
 from services.gateway.access.rate_limits import LoginThrottle
@@ -20,6 +19,7 @@ from services.gateway.api_errors import ApiError
 from services.gateway.live.hub import Hub
 from services.gateway.ports import Core
 from services.gateway.readiness import ReadinessChecker
+from services.gateway.session_log import MeteredLog
 from shared.settings import Settings
 
 

@@ -4,11 +4,12 @@ from parley.reply import without_kinds
 from services.generator.conversation_prompt import (
     CodeDraft,
     CodeReply,
+    EditsDraft,
     WrongTest,
     build_prompt,
+    edited,
     render_partial,
 )
-from services.generator.edits import EditsDraft, edited
 from shared.domain import commands as c
 from shared.domain.messages import MAX_TEXT
 from shared.domain.program_tests import is_disputable, unfenced

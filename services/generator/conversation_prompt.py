@@ -1,12 +1,12 @@
-"""The prompt for a program, and the replies it accepts. Pure: session in, text out."""
+"""The prompt for a program, and the replies it accepts: the whole program, or edits. Pure: session in, text out."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import field_validator
+from pydantic import BaseModel, Field, StringConstraints, field_validator
 
-from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, Text, WordsDraft
-from services.generator.edits import EditsDraft, render_edits
+from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, Text, WordsDraft, streamed_list
 from shared.domain.program_tests import failed_tests, unfenced
 from shared.domain.session import Session
 from shared.llm import Message
@@ -27,6 +27,10 @@ from shared.llm.dialogue import (
 from shared.llm.sections import prompt
 from shared.settings import Settings
 
+NOT_ONCE = (
+    "Edit {number} cannot be applied: its find, which begins “{begin}”, occurs {times} times in the program, not once. "
+    "Nothing was changed. Reply with the kind code and the whole program."
+)
 EXAMPLE = (
     '{"reply": {"kind": "code", "say": "", "explanation": "It prints the squares of one to ten.", "wish": "", '
     '"code": "def squares(count: int) -> list[int]:\\n    return [n * n for n in range(1, count + 1)]\\n\\n\\n'
@@ -60,6 +64,45 @@ implementation of the same plan. If the plan and what the person said contradict
 
 A good reply: {EXAMPLE}
 """
+
+
+class Replacement(BaseModel):
+    """`find`, which stands in the program exactly once, becomes `replace`."""
+
+    model_config = Kind.model_config
+
+    find: Annotated[str, StringConstraints(min_length=1)]
+    replace: str
+
+
+class EditsDraft(Kind):
+    """The program with some of its lines changed."""
+
+    kind: Literal["edits"] = "edits"
+    say: str = ""
+    explanation: str = ""
+    wish: str = ""
+    edits: list[Replacement] = Field(min_length=1, max_length=100)
+
+
+def edited(code: str, edits: Sequence[Replacement]) -> tuple[str, str]:
+    """The program after the edits, one after the other; and why they cannot be applied exactly, "" if they can."""
+    after = code
+    for number, edit in enumerate(edits, 1):
+        times = len(re.findall(f"(?={re.escape(edit.find)})", after))
+        if times != 1:
+            return code, NOT_ONCE.format(number=number, begin=edit.find[:80], times=times)
+        after = after.replace(edit.find, edit.replace)
+    if after == code or not after.strip():
+        return code, "The edits change nothing." if after == code else "The edits leave no program."
+    return after, ""
+
+
+def render_edits(edits: Iterable[Any]) -> str:
+    """The edits that have been streamed so far, as removed and added lines."""
+    signs = {"find": "-", "replace": "+"}
+    parts = ((edit.get(name), sign) for edit in edits if isinstance(edit, Mapping) for name, sign in signs.items())
+    return "\n".join(f"{sign} {line}" for text, sign in parts if text for line in str(text).rstrip("\n").split("\n"))
 
 
 class CodeDraft(Kind):
@@ -120,4 +163,4 @@ def build_prompt(session: Session, settings: Settings) -> list[Message]:
 def render_partial(partial: Mapping[str, Any]) -> str:
     """The part of the reply that has been streamed so far."""
     words = partial.get("code") or partial.get("text") or partial.get("reason")
-    return str(words or render_edits(partial.get("edits") or ()))
+    return str(words or render_edits(streamed_list(partial, "edits")))

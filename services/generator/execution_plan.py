@@ -6,7 +6,7 @@ from itertools import accumulate
 from pydantic import JsonValue
 
 from shared.domain import commands as c
-from shared.domain.memory import text_of
+from shared.domain.memory import cut, text_of
 from shared.domain.plan_steps import is_in_doubt
 from shared.domain.state import Action, Turn
 from shared.worker import WorkContext
@@ -44,7 +44,8 @@ def plan_answer(turn: Turn, repeated: Collection[str] = (), in_doubt: Collection
 def _line(action: Action, repeated: Collection[str]) -> str:
     description = action.spec.description
     if action.given:
-        return f"{description}: **not done**, you gave its output: {_shortened(text_of(action.result))}"
+        given = cut(" ".join(text_of(action.result).split()), MAX_OUTPUT_TEXT)
+        return f"{description}: **not done**, you gave its output: {given}"
     if action.spec.decision == "skip":
         return f"{description}: done before"
     if action.status != "finished":
@@ -53,11 +54,6 @@ def _line(action: Action, repeated: Collection[str]) -> str:
         return f"{description}: nothing to do, as its list was empty"
     output = " ".join(_summary(action.result).split())
     return f"{description}: {output}" if 0 < len(output) <= MAX_OUTPUT_TEXT else description
-
-
-def _shortened(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_OUTPUT_TEXT else f"{line[: MAX_OUTPUT_TEXT - 1]}…"
 
 
 def _summary(result: JsonValue) -> str:

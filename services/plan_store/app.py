@@ -12,10 +12,9 @@ from services.plan_store import upgrades
 from services.plan_store.clock import BrokerClock
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.handlers import RequestHandlers, project
-from services.plan_store.health import StoreHealth
+from services.plan_store.health import DatabaseAheadOfLog, StoreHealth, check_database_not_ahead
 from services.plan_store.metrics import run_counts
 from services.plan_store.projection import Projector
-from services.plan_store.restore_check import DatabaseAheadOfLog, check_database_not_ahead
 from services.plan_store.retries import run_when_available
 from services.plan_store.scheduler import Scheduler
 from services.plan_store.template_runner import TemplateRunner

@@ -6,7 +6,7 @@ It expires approvals, wakes waiting steps, records dead letters, and fails work 
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
 import structlog
@@ -15,6 +15,7 @@ from sqlalchemy import Column, func, select
 
 from parley.events import parse_event
 from services.plan_store import upgrades
+from services.plan_store.clock import wall_clock
 from services.plan_store.database import ProjectionDatabase, upsert
 from services.plan_store.history import StoreLog
 from services.plan_store.polling import WAKE, Poller, PollingBroker, PollProgress, pending_waits, read_timer
@@ -61,10 +62,6 @@ class Advisory(BaseModel):
     timestamp: AwareDatetime
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class Scheduler:
     """Every append is guarded by the version it was decided on, so several replicas can run at once."""
 
@@ -76,7 +73,7 @@ class Scheduler:
         projector: Projector,
         *,
         stuck_work_timeout: float,
-        now: Callable[[], datetime] = _now,
+        now: Callable[[], datetime] = wall_clock,
     ) -> None:
         """`stuck_work_timeout`: seconds after which work that no consumer holds counts as lost."""
         self._broker = broker

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, m
 from parley.events.values import Recalled
 from parley.protocol.pages import LibraryEntry
 from parley.protocol.tools import ToolSpec
-from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, Text, WordsDraft, json_value
+from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, Text, WordsDraft, json_value, streamed_list
 from services.planner.examples import example_line
 from services.planner.tool_choice import ToolChoice
 from shared.domain.session import Session
@@ -199,7 +199,7 @@ def render_partial(partial: Mapping[str, Any]) -> str:
     lines = [
         str(partial.get("text") or partial.get("reason") or partial.get("sub_goal") or partial.get("reasoning") or "")
     ]
-    for action in partial.get("actions") or ():
+    for action in streamed_list(partial, "actions"):
         call = action.get("call") if isinstance(action, Mapping) else None
         if isinstance(call, Mapping) and call.get("tool"):
             lines.append(f"- `{call['tool']}` {action.get('text') or ''}".rstrip())

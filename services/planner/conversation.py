@@ -29,8 +29,7 @@ async def draft_plan(context: WorkContext, examples: Examples = no_examples) -> 
     repeated = refuse_repeated(session)
 
     def refuse(reply: PlanReply) -> str:
-        draft = reply.reply
-        return repeated(reply) or (refusal(draft, known) if isinstance(draft, TextChanges) else "")
+        return repeated(reply) or refusal(reply.reply, plan, known, PlanDraft)
 
     reply = await context.ask(
         build_prompt(context.prompt_session, context.deps.settings, await examples(drafting_session(session))),
@@ -42,7 +41,7 @@ async def draft_plan(context: WorkContext, examples: Examples = no_examples) -> 
     draft = reply.reply
     named = isinstance(draft, TextChanges)  # then each step that stays is named
     if isinstance(draft, TextChanges):
-        draft = PlanDraft(**whole_plan(draft, plan, known))
+        draft = whole_plan(draft, plan, known, PlanDraft)
     if not isinstance(draft, PlanDraft):
         return to_command(draft)
     ids = {step.id: step.id for step in before}

@@ -84,7 +84,7 @@ class PlanDraft(Kind):
     kind: Literal["plan"] = "plan"
     say: str = ""
     goal: Text
-    steps: list[TextStep] = Field(min_length=1, max_length=50)
+    steps: list[TextStep] = Field(min_length=1, max_length=100)
     notes: str = ""
 
     @field_validator("steps")

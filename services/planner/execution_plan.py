@@ -70,11 +70,11 @@ async def draft_steps(
             reply_for(without_kinds(StepsReply, *withheld), context.session),
             kind="plan",
             render=render_partial,
-            refuse=lambda reply: repeated(reply) or _inapplicable(reply, before),
+            refuse=lambda reply: repeated(reply) or refusal(reply.reply, plan, before, StepsDraft),
         )
         draft = reply.reply
         if isinstance(draft, StepChanges):
-            draft = StepsDraft(**whole_plan(draft, plan, before))
+            draft = whole_plan(draft, plan, before, StepsDraft)
         match draft:
             case MoreTools(words=words):
                 choice = await choice.with_matching(tools, words, used, allowed)
@@ -104,10 +104,6 @@ async def draft_steps(
             case other:
                 return to_command(other)
     return c.Fail(reason=f"No plan could be made that can be carried out. {' '.join(problems)}"[:5_000])
-
-
-def _inapplicable(reply: StepsReply, before: Sequence[StepDraft]) -> str:
-    return refusal(reply.reply, before) if isinstance(reply.reply, StepChanges) else ""
 
 
 def _steps(drafts: Sequence[StepDraft], session: Session, known: Mapping[str, ToolSpec]) -> tuple[Step, ...]:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from parley.protocol.flows import FlowPage, FlowSpec
 from parley.protocol.pages import LibraryEntry
-from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, WordsDraft
+from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, WordsDraft, streamed_list
 from services.planner.examples import example_line
 from shared.domain.session import Session
 from shared.flows import shorten_state
@@ -137,7 +137,7 @@ def render_partial(partial: Mapping[str, Any]) -> str:
     if words := partial.get("text"):
         return str(words)
     lines = [str(partial.get("reasoning") or "")]
-    for path in partial.get("paths") or ():
+    for path in streamed_list(partial, "paths"):
         if isinstance(path, Mapping) and isinstance(path.get("nodes"), list):
             lines.append(f"{path.get('flow')}: {' → '.join(map(str, path['nodes']))}")
     return "\n\n".join(line for line in lines if line)

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from parley.reply import Kind
+from parley.reply import Kind, streamed_list
 from shared.domain.state import Plan
+from shared.llm.parsing import error_lines
 
 CHANGES_RULE = """changes: say, and what changes in the <plan>, if that is little: goal ("" if it stays), notes (null
    if they stay), changes: a list of {op, id, after, step}, done one after the other: replace (id, step), insert (after,
@@ -46,22 +47,26 @@ class Unchangeable(ValueError):
     """The changes do not fit the plan; the text says why."""
 
 
-def whole_plan[S: DraftedStep](draft: ChangesDraft[S], plan: Plan | None, steps: Sequence[S]) -> dict[str, Any]:
-    """The fields of the plan that the changes of this one and its steps lead to. Raises Unchangeable."""
+def whole_plan[S: DraftedStep, D: Kind](
+    draft: ChangesDraft[S], plan: Plan | None, steps: Sequence[S], whole: type[D]
+) -> D:
+    """The plan that the changes of this one and its steps lead to, as if drafted whole. Raises Unchangeable."""
     changed = list(steps)
     for number, change in enumerate(draft.changes, 1):
         _apply(changed, change, number)
-    if not changed:
-        raise Unchangeable("The changes leave no step.")
     goal, notes = (plan.goal, plan.notes) if plan else ("", "")
     told = {"goal": draft.goal.strip() or goal, "notes": notes if draft.notes is None else draft.notes}
-    return {"say": draft.say, "steps": changed, **told}
-
-
-def refusal[S: DraftedStep](draft: ChangesDraft[S], steps: Sequence[S]) -> str:
-    """Why the changes cannot be applied exactly; "" if they can."""
     try:
-        whole_plan(draft, None, steps)
+        return whole.model_validate({"say": draft.say, "steps": changed, **told})
+    except ValidationError as error:
+        raise Unchangeable(f"They lead to no valid plan: {error_lines(error)}.") from error
+
+
+def refusal[S: DraftedStep](draft: Kind, plan: Plan | None, steps: Sequence[S], whole: type[Kind]) -> str:
+    """Why changes cannot be applied exactly; "" if they can, and for other kinds of reply."""
+    try:
+        if isinstance(draft, ChangesDraft):
+            whole_plan(draft, plan, steps, whole)
     except Unchangeable as problem:
         return f"{problem} Nothing was changed. Give all changes again, with ids of the <plan>, or the whole plan."
     return ""
@@ -94,5 +99,5 @@ def _place[S: DraftedStep](steps: Sequence[S], id_: str, number: int) -> int:
 
 def streamed_steps(partial: Mapping[str, Any]) -> Iterable[Any]:
     """The steps that have been streamed so far, of a whole plan or of changes."""
-    changes = (change.get("step") for change in partial.get("changes") or () if isinstance(change, Mapping))
-    return partial.get("steps") or [step for step in changes if step]
+    changes = (change.get("step") for change in streamed_list(partial, "changes") if isinstance(change, Mapping))
+    return streamed_list(partial, "steps") or [step for step in changes if step]

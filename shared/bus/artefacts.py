@@ -22,7 +22,7 @@ from nats.js.object_store import ObjectStore
 
 from parley.events.values import Artefact
 from shared.bus.errors import BusUnavailable
-from shared.bus.jetstream_api import NATS_ERRORS, subjects_of
+from shared.bus.jetstream_api import reported_as_unavailable, subjects_of
 from shared.bus.topology import ARTEFACTS, BUCKET
 from shared.log import EventTooLarge
 
@@ -71,16 +71,15 @@ class Artefacts:
     async def drop(self, prefix: str) -> None:
         """Delete every artefact of a session whose name starts with `prefix`, and partial writes of them."""
         chunks = f"$O.{BUCKET}.C.{_session_token(prefix)}"
-        try:
-            subjects = await subjects_of(self._client, ARTEFACTS, f"{chunks}.>", seconds=REQUEST_TIMEOUT)
-            for name in {subject.split(".")[4] for subject in subjects}:
-                if _name(name).startswith(prefix):  # the chunks last: they are how it is found
-                    await self._jetstream.purge_stream(ARTEFACTS, subject=f"$O.{BUCKET}.M.{name}")
-                    await self._jetstream.purge_stream(ARTEFACTS, subject=f"{chunks}.{name}.*")
-        except nats.js.errors.NotFoundError:
-            return  # there is no bucket
-        except NATS_ERRORS as error:
-            raise BusUnavailable(f"The artefacts {prefix}… cannot be dropped: {error!r}") from error
+        with reported_as_unavailable(f"The artefacts {prefix}… cannot be dropped"):
+            try:
+                subjects = await subjects_of(self._client, ARTEFACTS, f"{chunks}.>", seconds=REQUEST_TIMEOUT)
+                for name in {subject.split(".")[4] for subject in subjects}:
+                    if _name(name).startswith(prefix):  # the chunks last: they are how it is found
+                        await self._jetstream.purge_stream(ARTEFACTS, subject=f"$O.{BUCKET}.M.{name}")
+                        await self._jetstream.purge_stream(ARTEFACTS, subject=f"{chunks}.{name}.*")
+            except nats.js.errors.NotFoundError:
+                return  # there is no bucket
 
     async def _require_bucket(self) -> None:
         """Raise BusUnavailable without a bucket: otherwise the artefact would seem to be missing."""
@@ -129,11 +128,9 @@ class Artefacts:
 
 @contextlib.asynccontextmanager
 async def _time_limit(failing: str) -> AsyncIterator[None]:
-    try:
+    with reported_as_unavailable(failing):
         async with asyncio.timeout(TRANSFER_TIMEOUT):
             yield
-    except NATS_ERRORS as error:
-        raise BusUnavailable(f"{failing}: {error!r}") from error
 
 
 def _chunks(data: bytes) -> Iterator[bytes]:

@@ -17,13 +17,12 @@ from shared.bus.deliveries import ignore_errors
 from shared.bus.errors import BusUnavailable, MessageTooLarge
 from shared.bus.instrumentation import ConsumerState, consumer_state
 from shared.bus.jetstream import JetStreamLog
-from shared.bus.jetstream_api import NATS_ERRORS
+from shared.bus.jetstream_api import reported_as_unavailable
 from shared.bus.library import JetStreamLibrary
 from shared.bus.log_format import WrongFormat, wait_for_log
-from shared.bus.logouts import end_login, ended_logins
+from shared.bus.logins import end_login, ended_logins, redeem
 from shared.bus.replication import Replication
 from shared.bus.requests import ERROR, ERROR_CODE, TOO_LARGE, Answer, has_inbox, payload_limit, respond
-from shared.bus.tickets import redeem
 from shared.bus.timers import arm_timer, disarm_timer, timer_payload
 from shared.bus.topology import SESSIONS
 from shared.bus.watchdog_strikes import WatchdogStrikes
@@ -148,18 +147,14 @@ class Bus:
 
     async def outstanding(self, durable: str, stream: str = SESSIONS) -> int:
         """How many messages this consumer has not received or not acknowledged. Raises BusUnavailable."""
-        try:
+        with reported_as_unavailable(f"The consumer {durable} cannot be asked"):
             info = await self.client.jetstream().consumer_info(stream, durable)
-        except NATS_ERRORS as error:
-            raise BusUnavailable(f"The consumer {durable} cannot be asked: {error!r}") from error
         return (info.num_pending or 0) + (info.num_ack_pending or 0)
 
     async def consumer_state(self, durable: str, stream: str = SESSIONS) -> ConsumerState:
         """The consumer's current state. Raises BusUnavailable, also if there is no such consumer."""
-        try:
+        with reported_as_unavailable(f"The consumer {durable} cannot be asked"):
             return await consumer_state(self.client, stream, durable)
-        except NATS_ERRORS as error:
-            raise BusUnavailable(f"The consumer {durable} cannot be asked: {error!r}") from error
 
     async def watchdog_exits(self) -> dict[str, int]:
         """How many processes of each service the watchdog ended in the last 30 days. Raises BusUnavailable."""

@@ -1,14 +1,27 @@
 """JetStream requests that nats-py does not offer, and the errors after which an outcome is unknown."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import nats.errors
 import nats.js.errors
 from nats.aio.client import Client
 
+from shared.bus.errors import BusUnavailable
+
 # After any of these the outcome of a request is unknown: time-outs, lost connections, leader changes.
 NATS_ERRORS = (nats.errors.Error, nats.js.errors.Error, TimeoutError, OSError)
+
+
+@contextmanager
+def reported_as_unavailable(failing: str) -> Iterator[None]:
+    """Inside the block NATS_ERRORS become BusUnavailable; `failing` says what cannot be done."""
+    try:
+        yield
+    except NATS_ERRORS as error:
+        raise BusUnavailable(f"{failing}: {error!r}") from error
 
 
 async def stream_info(client: Client, stream: str, *, seconds: float, **asked: Any) -> dict[str, Any]:

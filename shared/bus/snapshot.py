@@ -12,8 +12,7 @@ from typing import Any
 from nats.aio.client import Client
 
 from shared.bus.bus import Bus
-from shared.bus.errors import BusUnavailable
-from shared.bus.jetstream_api import NATS_ERRORS
+from shared.bus.jetstream_api import reported_as_unavailable
 
 REQUEST_TIMEOUT = 30.0  # seconds for one request, or one chunk
 CHUNK = 128 * 1024
@@ -33,7 +32,7 @@ async def save(bus: Bus, stream: str, path: Path) -> State | None:
     The snapshot is consistent even while messages are stored. Raises BusUnavailable, SnapshotError, OSError.
     """
     client = bus.client
-    try:
+    with reported_as_unavailable(f"The snapshot of {stream} broke off"):
         inbox = client.new_inbox()
         arriving = await client.subscribe(inbox)
         try:
@@ -47,8 +46,6 @@ async def save(bus: Bus, stream: str, path: Path) -> State | None:
                     await asyncio.to_thread(file.write, chunk)
         finally:
             await arriving.unsubscribe()
-    except NATS_ERRORS as error:
-        raise BusUnavailable(f"The snapshot of {stream} broke off: {error!r}") from error
     return {"config": answer["config"], "state": answer["state"]}
 
 
@@ -58,7 +55,7 @@ async def restore(bus: Bus, stream: str, path: Path, known: State) -> int:
     Raises BusUnavailable, SnapshotError, OSError.
     """
     client = bus.client
-    try:
+    with reported_as_unavailable(f"Bringing back {stream} broke off"):
         answer = await _ask(client, f"RESTORE.{stream}", known)
         _raise_on_error(answer, stream)
         target = str(answer["deliver_subject"])
@@ -69,26 +66,20 @@ async def restore(bus: Bus, stream: str, path: Path, known: State) -> int:
                     _raise_on_error(json.loads(refused), stream)
         restored = json.loads((await client.request(target, b"", timeout=REQUEST_TIMEOUT)).data)
         _raise_on_error(restored, stream)
-    except NATS_ERRORS as error:
-        raise BusUnavailable(f"Bringing back {stream} broke off: {error!r}") from error
     return int(restored["state"]["messages"])
 
 
 async def message_count(bus: Bus, stream: str) -> int | None:
     """The number of messages in the stream; None if it does not exist. Raises BusUnavailable."""
-    try:
+    with reported_as_unavailable(f"The stream {stream} cannot be asked"):
         answer = await _ask(bus.client, f"INFO.{stream}", {})
-    except NATS_ERRORS as error:
-        raise BusUnavailable(f"The stream {stream} cannot be asked: {error!r}") from error
     return int(answer["state"]["messages"]) if "state" in answer else None
 
 
 async def remove_empty(bus: Bus, stream: str) -> None:
     """Delete the stream so that it can be restored. Raises BusUnavailable, SnapshotError."""
-    try:
+    with reported_as_unavailable(f"The empty stream {stream} cannot be removed"):
         _raise_on_error(await _ask(bus.client, f"DELETE.{stream}", {}), stream)
-    except NATS_ERRORS as error:
-        raise BusUnavailable(f"The empty stream {stream} cannot be removed: {error!r}") from error
 
 
 async def _chunks(subscription: Any) -> AsyncIterator[bytes]:

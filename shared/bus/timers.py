@@ -5,8 +5,7 @@ from datetime import datetime
 import nats.js.errors
 from nats.aio.client import Client
 
-from shared.bus.errors import BusUnavailable
-from shared.bus.jetstream_api import NATS_ERRORS
+from shared.bus.jetstream_api import reported_as_unavailable
 from shared.bus.topology import TIMERS
 
 
@@ -15,28 +14,23 @@ async def arm_timer(client: Client, session_id: str, kind: str, at: datetime, pa
         "Nats-Schedule": f"@at {at.astimezone().isoformat(timespec='milliseconds')}",
         "Nats-Schedule-Target": f"timerfired.{session_id}.{kind}",
     }
-    try:
+    with reported_as_unavailable("The timer cannot be armed"):
         await client.jetstream().publish(_subject(session_id, kind), payload, stream=TIMERS, headers=headers, timeout=5)
-    except NATS_ERRORS as error:
-        raise BusUnavailable(f"The timer cannot be armed: {error!r}") from error
 
 
 async def timer_payload(client: Client, session_id: str, kind: str) -> bytes | None:
     """The timer's payload; None if it is not armed or has fired."""
-    try:
-        message = await client.jetstream().get_last_msg(TIMERS, _subject(session_id, kind))
-    except nats.js.errors.NotFoundError:
-        return None
-    except NATS_ERRORS as error:
-        raise BusUnavailable(f"The timer cannot be read: {error!r}") from error
+    with reported_as_unavailable("The timer cannot be read"):
+        try:
+            message = await client.jetstream().get_last_msg(TIMERS, _subject(session_id, kind))
+        except nats.js.errors.NotFoundError:
+            return None
     return message.data or b""
 
 
 async def disarm_timer(client: Client, session_id: str, kind: str) -> None:
-    try:
+    with reported_as_unavailable("The timer cannot be cancelled"):
         await client.jetstream().purge_stream(TIMERS, subject=_subject(session_id, kind))
-    except NATS_ERRORS as error:
-        raise BusUnavailable(f"The timer cannot be cancelled: {error!r}") from error
 
 
 def _subject(session_id: str, kind: str) -> str:

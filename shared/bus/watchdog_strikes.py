@@ -20,8 +20,7 @@ from nats.aio.client import Client
 from pydantic import BaseModel
 
 from shared.bus.connection import address, options, retry_until_connected
-from shared.bus.errors import BusUnavailable
-from shared.bus.jetstream_api import NATS_ERRORS, subjects_of
+from shared.bus.jetstream_api import reported_as_unavailable, subjects_of
 from shared.bus.topology import WATCHDOG
 from shared.settings import Settings
 
@@ -52,12 +51,11 @@ class WatchdogStrikes:
 
     async def newest(self, reply: str) -> Strike | None:
         """The newest strike of the message with this acknowledgement subject; None if it has none."""
-        try:
-            message = await self._jetstream.get_last_msg(WATCHDOG, _subject(reply))
-        except nats.js.errors.NotFoundError:
-            return None
-        except NATS_ERRORS as error:
-            raise BusUnavailable(f"The strikes of a message cannot be read: {error!r}") from error
+        with reported_as_unavailable("The strikes of a message cannot be read"):
+            try:
+                message = await self._jetstream.get_last_msg(WATCHDOG, _subject(reply))
+            except nats.js.errors.NotFoundError:
+                return None
         return Strike.model_validate_json(message.data or b"")
 
     async def add(self, replies: Iterable[str], where: str) -> None:
@@ -79,27 +77,21 @@ class WatchdogStrikes:
 
     async def exits_by_service(self) -> dict[str, int]:
         """How many processes of each service were ended, within the stream's retention."""
-        try:
+        with reported_as_unavailable("What the watchdog did cannot be read"):
             counts = await subjects_of(self._client, WATCHDOG, f"{_EXITS}*", seconds=_TIMEOUT)
-        except NATS_ERRORS as error:
-            raise BusUnavailable(f"What the watchdog did cannot be read: {error!r}") from error
         return {subject.removeprefix(_EXITS): number for subject, number in counts.items()}
 
     async def answer_deliveries(self, replies: Iterable[str], answer: bytes) -> None:
         """Answer for a blocked process: `+WPI` extends its deliveries, `-NAK` releases them to other processes."""
-        try:
+        with reported_as_unavailable("Deliveries cannot be answered"):
             for reply in replies:
                 await self._client.publish(reply, answer)
             await self._client.flush(timeout=_TIMEOUT)
-        except NATS_ERRORS as error:
-            raise BusUnavailable(f"Deliveries cannot be answered: {error!r}") from error
 
     async def _store(self, subject: str, body: str, *, newest_alone: bool = False) -> None:
         headers = {"Nats-Rollup": "sub"} if newest_alone else None
-        try:
+        with reported_as_unavailable("What the watchdog did cannot be recorded"):
             await self._jetstream.publish(subject, body.encode(), stream=WATCHDOG, headers=headers, timeout=_TIMEOUT)
-        except NATS_ERRORS as error:
-            raise BusUnavailable(f"What the watchdog did cannot be recorded: {error!r}") from error
 
 
 async def connect_guard(settings: Settings, service: str) -> WatchdogStrikes:

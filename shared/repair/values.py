@@ -49,6 +49,17 @@ def quoted(value: JsonValue) -> str:
     return text if len(text) <= MAX_QUOTE else f"{text[: MAX_QUOTE - 1]}…"
 
 
+def decoded(value: JsonValue) -> JsonValue:
+    """The value of a JSON object or array in a text; other texts, such as numeric ids, stay as they are."""
+    if not isinstance(value, str) or value[:1] not in ("{", "["):
+        return value
+    try:
+        parsed: JsonValue = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    return parsed
+
+
 def parse_text(value: JsonValue, *kinds: type) -> JsonValue:
     """The value in the text, as JSON or a Python literal, if it has one of these types; else UNREADABLE."""
     for _ in range(_MAX_NESTED_TEXTS):

@@ -4,7 +4,6 @@ A value that occurs in the output of exactly one earlier step becomes a referenc
 distinctive stay as they are: short texts, small numbers, and values that the tool's schema lists.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from shared.domain.plan_steps import GATHER
 from shared.domain.references import references
 from shared.domain.workflows.flow import plans_path
 from shared.plan_checks.argument_kinds import argument_kind
+from shared.repair.values import decoded
 from shared.templates.checks import Tools
 from shared.templates.from_steps import Path, TemplateOptions, is_same_value, leaves, template_from_steps
 from shared.templates.schemas import schema_at
@@ -66,7 +66,7 @@ def steps_from_session(events: Iterable[SessionEvent], tools: Tools, chosen: Seq
         step = Step(id=name, text=_step_text(spec), tool=spec.tool, arguments=dict(spec.arguments), after=after)
         steps.append(_with_references(step, outputs, chosen, tools))
         if call.outcome.size is None:  # with a size the journal has only the beginning of the result
-            outputs[name] = _parse_result(call.outcome.result)
+            outputs[name] = decoded(call.outcome.result)  # as some tools return JSON text
     return steps
 
 
@@ -112,17 +112,6 @@ def successful_calls(events: Iterable[SessionEvent]) -> list[SuccessfulCall]:
 
 def _step_text(spec: ActionSpec) -> str:
     return spec.description.strip()[:2_000] or spec.tool.replace("_", " ")
-
-
-def _parse_result(result: JsonValue) -> JsonValue:
-    """The tool's output. JSON text, as some tools return it, is decoded."""
-    if not isinstance(result, str) or result[:1] not in ("{", "["):
-        return result
-    try:
-        value: JsonValue = json.loads(result)
-    except (ValueError, RecursionError):
-        return result
-    return value
 
 
 def _with_references(step: Step, outputs: Outputs, chosen: Sequence[JsonValue], tools: Tools) -> Step:

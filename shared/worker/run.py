@@ -1,11 +1,12 @@
-"""Runs a service's process: settings, logs, signals, readiness and a clean shutdown."""
+"""Runs a service's process: settings, logs, signals, health over HTTP (but the gateway's), and a clean shutdown."""
 
 import asyncio
 import contextlib
 import gc
+import json
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any
 
 import structlog
@@ -16,12 +17,15 @@ from shared.bus.log_format import WrongFormat
 from shared.environment import keep_files_private
 from shared.logging import configure_logging
 from shared.settings import Settings
+from shared.telemetry import metrics
 from shared.telemetry.lifecycle import telemetry
 from shared.watchdog.service import WATCHDOG
-from shared.worker.health import health_server
 
 log = structlog.get_logger("service")
 DISCONNECT_TIMEOUT = 5.0  # seconds after the handlers' grace period, to disconnect from NATS and the model
+REQUEST_TIMEOUT = 5.0  # seconds for a whole request
+MAX_HEADERS = 100
+Ready = Callable[[], bool]
 
 
 def serve(app: Application) -> None:
@@ -92,3 +96,36 @@ async def _until_signal(live: Callable[[asyncio.Event], Awaitable[None]], shutdo
     stopping.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
+
+
+@contextlib.asynccontextmanager
+async def health_server(port: int, ready: Ready) -> AsyncIterator[None]:
+    """Serve /healthz (the event loop runs), /readyz (the service can work) and /metrics; port 0: do not."""
+    if not port:
+        yield
+        return
+
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, TimeoutError, ValueError, asyncio.IncompleteReadError):
+            async with asyncio.timeout(REQUEST_TIMEOUT):
+                line = await reader.readline()
+                for _ in range(MAX_HEADERS):  # unread headers would turn the close into a reset
+                    if not (await reader.readline()).strip():
+                        break
+                status, kind, body = _answer(line, ready)
+                writer.write(b"HTTP/1.1 %s\r\nContent-Type: %s\r\n" % (status.encode(), kind.encode()))
+                writer.write(b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(body), body))
+                await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(respond, "0.0.0.0", port):  # noqa: S104  inside its container
+        yield
+
+
+def _answer(line: bytes, ready: Ready) -> tuple[str, str, bytes]:
+    """Status, content type and body."""
+    if line.startswith(b"GET /metrics"):
+        return "200 OK", metrics.CONTENT_TYPE, metrics.exposition()
+    good = not line.startswith(b"GET /readyz") or ready()
+    status = "200 OK" if good else "503 Service Unavailable"
+    return status, "application/json", json.dumps({"ready": ready()}).encode()

@@ -133,7 +133,7 @@ async def ask_for_change(tab: Tab, parley: InProcess, replies: Replies) -> None:
     ]
     parley.gate.release()
     await expect(step(tab, LOOK)).to_have_attribute("data-state", "finished")  # reads go on
-    await tab.wait_for("status", "take the offer, or keep what is there")
+    await tab.wait_for("status", "take the new one, or go on with the old one")
     await tab.wait_for_state("offer")
     await expect(step(tab, CANCEL)).to_have_attribute("data-state", "planned")
     await expect(tab("inbox-count")).to_have_text("1")

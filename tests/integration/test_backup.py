@@ -13,8 +13,8 @@ import pytest
 from cli.backup import create_backup, restore_backup
 from cli.command import Declined
 from services.plan_store.app import PlanStore
+from services.plan_store.health import DatabaseAheadOfLog
 from services.plan_store.rebuild import rebuild
-from services.plan_store.restore_check import DatabaseAheadOfLog
 from shared.bus import Bus, snapshot
 from shared.bus.provision import check, provision
 from shared.bus.topology import SESSIONS, TIMERS

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from cli.doctor import check_database, check_nats, check_store
-from services.gateway.deferred_log import DeferredLog
 from services.gateway.ports import Core
 from services.gateway.readiness import ReadinessChecker
+from services.gateway.session_log import DeferredLog
 from services.plan_store.app import PlanStore
 from services.plan_store.health import FillingCancelled
 from services.plan_store.rebuild import rebuild

@@ -12,7 +12,7 @@ from parley.client import Parley
 from services.gateway.access.keys import COOKIE, TICKET, derive_key
 from services.gateway.access.tickets import TICKET_SECONDS
 from services.gateway.app import build
-from services.gateway.deferred_log import DeferredLog
+from services.gateway.session_log import DeferredLog
 from shared.bus import Bus
 from shared.settings import Settings
 from shared.store import PlanStoreClient

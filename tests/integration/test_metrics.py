@@ -13,7 +13,7 @@ import pytest
 from cli.ports import free_port
 from parley.events.values import SessionSettings
 from services.gateway.app import build
-from services.gateway.deferred_log import DeferredLog
+from services.gateway.session_log import DeferredLog
 from services.plan_store import metrics as store_metrics
 from services.plan_store.app import PlanStore
 from shared.bus import Bus, Delivery, Unprocessable

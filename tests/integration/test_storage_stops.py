@@ -16,7 +16,7 @@ from cli.doctor import check_nats, check_store
 from cli.nats_server import NatsInstance, find_binary, prepare, probe, restart_when_there_is_room
 from cli.supervisor import ProcessSpec, SupervisedProgram, Supervisor
 from services.gateway.app import build
-from services.gateway.deferred_log import DeferredLog
+from services.gateway.session_log import DeferredLog
 from shared.bus import Bus
 from shared.bus.provision import provision
 from shared.domain import commands as c
@@ -75,7 +75,7 @@ async def test_a_server_that_stores_nothing_is_reported_and_started_again(
             while (await storage(http)) != "ok":  # noqa: ASYNC110  a health endpoint is polled
                 await asyncio.sleep(0.05)
             forbid_writes(server)
-            monkeypatch.setattr("services.gateway.deferred_log.EVIDENCE_TTL", 0)
+            monkeypatch.setattr("services.gateway.session_log.EVIDENCE_TTL", 0)
             while "is its disk full?" not in await storage(http):  # noqa: ASYNC110  a health endpoint is polled
                 await asyncio.sleep(0.05)
             assert (await http.get("/readyz")).status_code == 503

@@ -19,7 +19,7 @@ from parley.events.values import Artefact, Planning, Service, SessionSettings, W
 from parley.protocol.flows import FLOWS_LIST, FlowPage, ListFlows
 from parley.protocol.pages import LibraryPage
 from parley.protocol.tools import TOOLS_CHECK, TOOLS_LIST
-from rehearsal.flows.invalid_replies import invalid_reply
+from rehearsal.flows.path_planning import invalid_reply
 from rehearsal.openai_schema import CompletionMessage
 from rehearsal.prompt import read_prompt
 from rehearsal.rules import answer

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from cli.gateway import find_gateway
 from cli.home import RunningParley, announce, lock_home
 from cli.main import app
-from cli.rebuild import rebuild
+from cli.provision import rebuild
 from cli.sessions import ago
 from shared.settings import Settings
 

@@ -8,10 +8,10 @@ from pydantic import BaseModel
 from parley.events.values import Check, Step
 from parley.protocol.tools import ToolPage
 from services.generator.conversation import write_code
-from services.generator.conversation_prompt import CodeDraft
+from services.generator.conversation_prompt import CodeDraft, EditsDraft, Replacement, edited
 from services.generator.conversation_prompt import build_prompt as code_prompt
 from services.generator.conversation_prompt import render_partial as shown_code
-from services.generator.edits import EditsDraft, Replacement, edited
+from services.planner.agentflow_prompt import render_partial as shown_actions
 from services.planner.conversation import draft_plan
 from services.planner.conversation_prompt import PlanDraft, TextChanges, TextStep
 from services.planner.conversation_prompt import build_prompt as plan_prompt
@@ -19,6 +19,8 @@ from services.planner.conversation_prompt import render_partial as shown_plan
 from services.planner.execution_plan import draft_steps
 from services.planner.execution_plan_prompt import StepChanges, StepDraft, build_prompt
 from services.planner.execution_plan_prompt import render_partial as shown_steps
+from services.planner.flow_prompt import render_partial as shown_paths
+from services.planner.plan_changes import refusal
 from services.planner.tool_choice import ToolChoice
 from shared.domain import commands as c
 from shared.llm import ScriptedModel
@@ -170,6 +172,41 @@ async def test_changes_of_what_is_not_there_are_refused_as_a_whole(wrong: dict[s
     assert command.goal == "again"
 
 
+def lines(count: int) -> tuple[Step, ...]:
+    return tuple(Step(id=f"s{n}", text=f"Line {n}") for n in range(1, count + 1))
+
+
+@pytest.mark.parametrize(
+    ("steps", "change", "why"),
+    [
+        (lines(100), {"op": "insert", "after": "s100", "step": {"text": "One more"}}, "at most 100 items"),
+        (lines(1), {"op": "replace", "id": "s1", "step": {"text": " "}}, "no step says anything"),
+        (lines(1), {"op": "remove", "id": "s1"}, "at least 1 item"),
+    ],
+)
+async def test_changes_that_lead_to_no_valid_plan_are_refused_with_the_reason(
+    steps: tuple[Step, ...], change: dict[str, Any], why: str
+) -> None:
+    story = (say(), c.DraftPlan(goal="a list", steps=steps), say("other"))
+    plan = PlanDraft(goal="again", steps=[TextStep(text="Start over")])
+    context = work_context("planner", given(*story).session, changes(change), plan)
+    command = await draft_plan(context)
+    assert isinstance(command, c.DraftPlan)
+    assert command.goal == "again"
+    known = [TextStep(id=step.id or "", text=step.text) for step in steps]
+    assert why in refusal(changes(change), context.session.plan, known, PlanDraft)
+
+
+async def test_a_long_plan_of_the_persons_own_is_changed() -> None:
+    drafted = given(say(), PLAN).session
+    assert drafted.plan
+    own = given(c.EditPlan(base=drafted.plan.version, steps=lines(100)), say("reword"), begin=drafted)
+    reply = changes({"op": "replace", "id": "s1", "step": {"text": "Reworded"}})
+    command = await draft_plan(work_context("planner", own.session, reply))
+    assert isinstance(command, c.DraftPlan)
+    assert [step.text for step in command.steps] == ["Reworded", *(step.text for step in lines(100)[1:])]
+
+
 async def test_without_a_plan_nothing_is_changed() -> None:
     with pytest.raises(ValueError, match="changes"):
         await draft_plan(work_context("planner", given(say()).session, changes({"op": "remove", "id": "s1"})))
@@ -179,6 +216,14 @@ def test_changed_steps_are_shown_while_they_are_written() -> None:
     partial = {"kind": "changes", "changes": [{"op": "remove", "id": "s1"}, {"step": {"text": "Wa"}}, None]}
     assert shown_plan(partial) == "Wa"
     assert shown_steps({"changes": [{"step": {"tool": "print", "text": "Pri"}}]}) == "1. Pri `print`"
+
+
+@pytest.mark.parametrize("name", ["edits", "changes", "steps", "actions", "paths"])
+@pytest.mark.parametrize("value", [True, 1, 1.5, "word", {"op": "remove"}, None, [True, "", None, {"step": True}]])
+def test_a_value_that_is_streamed_where_a_list_belongs_breaks_nothing(name: str, value: object) -> None:
+    assert [shown({name: value}) for shown in (shown_code, shown_plan, shown_steps, shown_actions, shown_paths)] == [
+        ""
+    ] * 5
 
 
 # --- a plan of tool calls
@@ -210,6 +255,15 @@ async def test_a_plan_of_calls_is_changed_in_the_same_way() -> None:
         ("s1", "print", ("s2",)),
     ]
     assert command.steps[1].arguments == {"text": "{{steps.s2.output}}"}
+
+
+async def test_more_calls_than_a_plan_may_have_are_refused_with_the_reason() -> None:
+    steps = [step.model_dump() for step in [a_step()] * 99]
+    more = StepChanges.model_validate({"changes": [{"op": "insert", "after": "s2", "step": step} for step in steps]})
+    command, model = await planned(more, StepChanges.model_validate({"changes": [{"op": "move", "id": "s1"}]}))
+    assert isinstance(command, c.DraftPlan), command
+    assert len(command.steps) == 2
+    assert len(model.prompts) == 1, "asked again within the same call"
 
 
 async def test_an_unknown_step_of_a_plan_of_calls_is_refused_with_the_reason() -> None:

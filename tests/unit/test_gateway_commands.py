@@ -13,7 +13,7 @@ from parley.protocol.tools import ToolSpec
 from services.gateway.access.rate_limits import TokenBucket
 from services.gateway.api_errors import ApiError
 from services.gateway.commands import COMMANDS, ApprovalTarget, SessionMessage, to_commands
-from services.gateway.plan_text import read_plan
+from services.gateway.plan_edits import read_plan
 from services.gateway.views.allowed_messages import allowed_messages
 from services.gateway.views.messages import snapshot
 from shared.domain import commands as c

@@ -149,7 +149,7 @@ async def test_a_plan_command_is_built_from_the_models_draft() -> None:
         {"kind": "plan", "goal": "g", "steps": [" "]},
         {"kind": "plan", "goal": "g", "steps": ["s"], "mood": "good"},
         {"kind": "plan", "goal": "g", "steps": "one"},
-        {"kind": "plan", "goal": "g", "steps": ["s"] * 51},
+        {"kind": "plan", "goal": "g", "steps": ["s"] * 101},
         {"kind": "plan", "goal": None, "steps": ["s"]},
     ],
 )

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from packs.database.configured_database import open_configured
-from packs.database.pack import CONFIRM, DatabasePack
+from packs.database.pack import CONFIRM, DatabasePack, open_configured
 from services.executor.sources.packs import PackSource
 from services.executor.tools import Registry, ToolInvocation, ToolResult
 from services.planner.agentflow_prompt import Planned, TurnDraft

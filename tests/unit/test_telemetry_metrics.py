@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cli.ports import free_port
 from shared.telemetry import metrics
-from shared.worker.health import health_server
+from shared.worker.run import health_server
 from tests.support.http_client import http_client
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ from services.gateway.access.rate_limits import MAX_REMEMBERED, TokenBucket
 from services.gateway.api_errors import ApiError
 from services.gateway.ports import GatewayBus
 from shared.bus import BusUnavailable
-from shared.bus.logouts import SUBJECT, login_of
+from shared.bus.logins import SUBJECT, login_of
 from shared.bus.topology import MAX_LOGOUTS
 from shared.retry import retry_while_unavailable
 

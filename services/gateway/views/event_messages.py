@@ -5,7 +5,7 @@ from parley.protocol import server as s
 from parley.protocol.words import NOTES
 from services.gateway.views import messages
 from services.gateway.views.execution_plan import progress_text
-from services.gateway.views.offers import offer_text
+from services.gateway.views.notes import offer_text
 from services.gateway.views.view_parts import failure_view
 from shared.domain.batches import find_action
 from shared.domain.fast_replace import replace

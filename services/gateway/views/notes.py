@@ -1,11 +1,12 @@
-"""One-line notes on what users and services did, to be read after their name. They depend on the event alone."""
+"""Notes on what users and services did and offered, to be read after their name. They depend on the event alone."""
 
 from parley.events import SessionEvent, facts
+from parley.events.offers import OfferedDraft, OfferedPlan, OfferedTurn
 from parley.protocol import journal as j
 from parley.protocol.words import NOTES, WORKFLOWS
 from services.gateway.views.action_updates import entry_fields
-from services.gateway.views.offers import offer_note
 from shared.domain.actors import USER_PREFIX
+from shared.domain.plan_text import draft_text
 
 
 def note(event: SessionEvent) -> j.NoteEntry | None:
@@ -92,3 +93,15 @@ def _settings(event: SessionEvent) -> str:
         case _:
             line = event.describe()
     return line
+
+
+def offer_note(draft: OfferedDraft) -> str:
+    """A line about the offer, to be read after a name."""
+    goal = draft.goal if isinstance(draft, OfferedPlan) else draft.sub_goal if isinstance(draft, OfferedTurn) else ""
+    leaves_out = isinstance(draft, OfferedTurn) and not draft.actions
+    return NOTES["offered_nothing" if leaves_out else f"offered_{draft.type}"].format(goal=goal)
+
+
+def offer_text(event: facts.OfferMade) -> str:
+    """What was said with the offer, and the whole draft."""
+    return "\n\n".join(filter(None, (event.say, draft_text(event.draft))))
