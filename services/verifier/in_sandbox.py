@@ -1,6 +1,6 @@
 """Runs the tests inside the sandbox, and prints a report that the tested program cannot forge.
 
-The first line of stdin is a random seal, read before the program is imported. The report, the last line of stderr,
+The first line of stdin is a random seal, read before the program is imported. The report, a line of stderr,
 begins with it.
 """
 

@@ -65,7 +65,7 @@ async def run_tests(code: str, tests: str) -> Check:
     except sandbox.SandboxUnavailable as error:
         return Check(name="tests", ok=None, detail=f"Not run: {error}")
     output, _, report = outcome.stderr.partition(seal)
-    count, _, passed = report.strip().partition(" ")
+    count, _, passed = report.strip().partition("\n")[0].partition(" ")  # a program may print when it ends
     if outcome.ended != "exited":
         output += f"\nThe tests were ended: {outcome.ended}."
     elif not report:

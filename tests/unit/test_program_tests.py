@@ -176,6 +176,12 @@ def test_the_programmer_sees_the_helpers_that_a_failed_test_names() -> None:
 
 
 @needs_landlock
+async def test_what_a_program_prints_when_it_ends_is_no_part_of_the_result() -> None:
+    noisy = "import atexit\nimport sys\n\natexit.register(print, 'bye', file=sys.stderr)\n\n\n"
+    assert (await run_tests(noisy + RIGHT, MODULE)).ok
+
+
+@needs_landlock
 async def test_a_test_that_fails_for_many_cases_is_reported_once() -> None:
     many = "        for case in range(300):\n            with self.subTest(case):\n                self.fail()\n"
     tests = MODULE.replace("        self.assertEqual(program.add(1, 2), 3)\n", many)
