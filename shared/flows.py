@@ -11,7 +11,7 @@ from parley.protocol.flows import FlowPage, FlowSpec, NodeSpec
 from shared.domain.flow_paths import MAX_NODES as MAX_NODES
 from shared.domain.flow_paths import PERSON_NODE as PERSON_NODE
 from shared.domain.flow_paths import split_tool_name as split_tool_name
-from shared.domain.memory import cut
+from shared.domain.memory import beginning
 
 
 def full_path(flow: FlowSpec, first: str = "") -> tuple[str, ...]:
@@ -128,7 +128,7 @@ def shorten_state(state: Mapping[str, JsonValue], limit: int = 400) -> dict[str,
     shortened: dict[str, JsonValue] = {}
     for name, value in state.items():
         if isinstance(value, str):
-            shortened[name] = cut(value, limit)
+            shortened[name] = beginning(value, limit)
         elif isinstance(value, (list, dict)) and len(str(value)) > limit:
             shortened[name] = f"({len(value)} entries)"
         else:

@@ -6,7 +6,7 @@ from itertools import accumulate
 from pydantic import JsonValue
 
 from shared.domain import commands as c
-from shared.domain.memory import cut, text_of
+from shared.domain.memory import beginning, text_of
 from shared.domain.plan_steps import is_in_doubt
 from shared.domain.state import Action, Turn
 from shared.worker import WorkContext
@@ -44,7 +44,7 @@ def plan_answer(turn: Turn, repeated: Collection[str] = (), in_doubt: Collection
 def _line(action: Action, repeated: Collection[str]) -> str:
     description = action.spec.description
     if action.given:
-        given = cut(" ".join(text_of(action.result).split()), MAX_OUTPUT_TEXT)
+        given = beginning(" ".join(text_of(action.result).split()), MAX_OUTPUT_TEXT)
         return f"{description}: **not done**, you gave its output: {given}"
     if action.spec.decision == "skip":
         return f"{description}: done before"

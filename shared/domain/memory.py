@@ -211,7 +211,7 @@ def _record(turn: int, action: Action) -> ActionRecord:
     text = text_of(action.result) if action.status == "finished" else action.explanation
     spec = action.spec
     key, arguments = key_of(spec.tool, spec.arguments), _shortened(spec.arguments, MAX_OUTCOME)
-    shown = cut(text, MAX_OUTCOME)
+    shown = beginning(text, MAX_OUTCOME)
     return ActionRecord(turn, spec.id, key, spec.tool, arguments, spec.effect, action.status, shown, spec.depends_on)
 
 
@@ -246,7 +246,9 @@ def _within_limits(records: tuple[ActionRecord, ...]) -> tuple[ActionRecord, ...
 
 def _summary(record: ActionRecord) -> ActionRecord:
     return replace(
-        record, text=cut(record.text, MAX_OUTCOME_SUMMARY), arguments=_shortened(record.arguments, MAX_OUTCOME_SUMMARY)
+        record,
+        text=beginning(record.text, MAX_OUTCOME_SUMMARY),
+        arguments=_shortened(record.arguments, MAX_OUTCOME_SUMMARY),
     )
 
 
@@ -256,9 +258,11 @@ def _shortened(arguments: dict[str, JsonValue], limit: int) -> dict[str, JsonVal
         return arguments
     share = limit // len(arguments)
     texts = {name: text_of(value) for name, value in arguments.items()}
-    return {name: value if len(texts[name]) <= share else cut(texts[name], share) for name, value in arguments.items()}
+    return {
+        name: value if len(texts[name]) <= share else beginning(texts[name], share) for name, value in arguments.items()
+    }
 
 
-def cut(text: str, limit: int) -> str:
+def beginning(text: str, limit: int) -> str:
     """The text, or its beginning with “…” if it is longer than this many characters."""
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -8,7 +8,7 @@ from parley.events.values import FileRef, NodeProposal, PathPlan, Step
 from shared.domain import commands as c
 from shared.domain.attempt_names import artefact_name, idempotency_key
 from shared.domain.batches import actions_to_start, find_action
-from shared.domain.errors import Invalid
+from shared.domain.errors import Stale
 from shared.domain.fast_replace import replace
 from shared.domain.files import object_name
 from shared.domain.plan_steps import _is_same_call, about, is_held_up, step_of, task_status
@@ -157,7 +157,7 @@ def test_a_program_is_taken_for_its_plan_only() -> None:
         id="x", session_id="s1", version=7, at=NOON, actor="generator", draft=OfferedCode(code="x = 2.0")
     )
     beside = given(offered, c.DeletePlan(), begin=session)
-    beside.when(c.TakeOffer()).refused(Invalid, "There is no plan that the program would belong to")
+    beside.when(c.TakeOffer()).refused(Stale, "The plan has changed since this program was offered")
 
 
 def test_a_retry_of_what_is_gone_goes_on_without_it() -> None:
