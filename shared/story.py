@@ -19,7 +19,8 @@ from shared.domain.evolve import evolve
 from shared.domain.forks import carry_over
 from shared.domain.session import SERVICE_OF, SESSION, Session
 from shared.domain.user_commands import UserCommand
-from shared.log import ReplicatedLog, SessionAtPosition, commit
+from shared.log import LogUnavailable, ReplicatedLog, SessionAtPosition, commit
+from shared.retry import retry_while_unavailable
 from shared.testing import InMemoryStore
 
 
@@ -30,6 +31,7 @@ def finish_action(action_id: str = "1.1", ok: bool = True, **more: Any) -> c.Fin
 
 ANSWERS = c.AnswerRemark | c.AcceptOffer | c.DraftPlan | c.DraftCode | c.PlanTurn  # they answer a message if one waits
 
+LATE_READS = 60.0  # seconds: on a busy machine a read of the log may come too late
 type ModelCalls = tuple[ModelCall, ...]
 type StoryLine = AnyCommand | SessionEvent | Callable[[Session], AnyCommand]
 
@@ -122,6 +124,7 @@ class Story:
         """The session as the log has it, including other writers' events."""
         return (await self.load_at_position()).session
 
+    @retry_while_unavailable(LogUnavailable, timeout=LATE_READS)
     async def load_at_position(self) -> SessionAtPosition:
         """The session as the log has it, with its position."""
         loaded = await InMemoryStore(self.log).load(self.id)

@@ -88,7 +88,6 @@ class Person:
         self._story = Story(session_id, log=bus.log)
         self._seen = 0  # the version up to which earlier states no longer count
 
-    @late_reads
     async def load(self) -> SessionAtPosition:
         return await self._story.load_at_position()
 
