@@ -4,13 +4,14 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
 from cli.nats_server import NatsMissing, find_binary, monitoring_url, prepare, probe
 
+POLL_INTERVAL = 0.01  # seconds
 ATTEMPTS = 3  # another program may take the chosen port first
 
 
@@ -40,9 +41,8 @@ class NatsServer:
     @property
     def monitoring_url(self) -> str:
         """The URL of the server's monitoring; a different one after a restart."""
-        deadline = time.monotonic() + 5
-        while not (url := monitoring_url(self._place.folder)) and time.monotonic() < deadline:
-            time.sleep(0.01)
+        if not (url := _poll(lambda: monitoring_url(self._place.folder), seconds=5)):
+            raise NatsMissing("nats-server did not open its monitoring.")
         return url
 
     @property
@@ -76,15 +76,25 @@ class NatsServer:
         log = self._place.folder / "server.log"
         with log.open("ab") as output:
             process = subprocess.Popen(self._place.command(self._binary), stdout=output, stderr=output)
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline and process.poll() is None:
-            with suppress(OSError):
-                if probe(self._place.url).jetstream:
-                    return process
-            time.sleep(0.01)
+        _poll(lambda: process.poll() is not None or self._answers(), seconds=10)
+        if process.poll() is None and self._answers():
+            return process
         process.kill()
         process.wait()
         raise NatsMissing(f"nats-server did not start:\n{log.read_text()[-2000:]}")
+
+    def _answers(self) -> bool:
+        with suppress(OSError):
+            return probe(self._place.url).jetstream
+        return False
+
+
+def _poll[T](look: Callable[[], T], seconds: float) -> T:
+    """What `look` gives, asked again until it is true: a nats-server announces neither its start nor its ports."""
+    deadline = time.monotonic() + seconds
+    while not (seen := look()) and time.monotonic() < deadline:
+        time.sleep(POLL_INTERVAL)
+    return seen
 
 
 @contextmanager
