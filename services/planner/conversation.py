@@ -39,12 +39,12 @@ async def draft_plan(context: WorkContext, examples: Examples = no_examples) -> 
         refuse=refuse,
     )
     draft = reply.reply
-    named = isinstance(draft, TextChanges)  # then each step that stays is named
     if isinstance(draft, TextChanges):
         draft = whole_plan(draft, plan, known, PlanDraft)
     if not isinstance(draft, PlanDraft):
         return to_command(draft)
     ids = {step.id: step.id for step in before}
     steps = (Step(id=ids.get(step.id), text=step.text.strip()[:2000]) for step in draft.steps if step.text.strip())
-    kept = with_kept_ids(tuple(steps), before, by_place=not named)
+    by_place = not isinstance(reply.reply, TextChanges)  # changes name each step that stays
+    kept = with_kept_ids(tuple(steps), before, by_place=by_place)
     return c.DraftPlan(say=draft.say.strip(), goal=draft.goal, steps=kept, notes=draft.notes.strip())

@@ -60,8 +60,8 @@ def actions_to_start(session: Session) -> tuple[Action, ...]:
     """The actions of the current batch that are not started yet; its quiet reads are already running.
 
     Empty while an action of earlier work is under way. For an execution plan, empty while any step is running:
-    references are resolved between batches. While the user has to decide about one of them, reads beside what the user
-    has been asked about have not ended, or a message is unanswered, only reads start.
+    references are resolved between batches. Only reads start while the user has to decide about an action of the batch,
+    while the batch has approved changes and its reads have not ended, and while a message is unanswered.
     """
     began = session.work.version if session.work else session.version
     if session.turn is None or any(action.began < began for action in running_actions(session)):
@@ -86,7 +86,7 @@ def _reads_first(session: Session, batch: Sequence[Action], undecided: Collectio
 
 
 def quiet_reads(session: Session) -> tuple[Action, ...]:
-    """The reads that the event that has just made the executor due sets running."""
+    """The reads that start with the newest event, which has just made the executor due, without one of their own."""
     turn, work = session.turn, session.work
     begins = work and work.service == "executor" and work.version == session.version
     if turn is None or turn.rules.one_by_one or not begins or running_actions(session):
@@ -229,7 +229,7 @@ def advance(session: Session, version: int) -> Session:
 
 
 def hold(session: Session) -> Session:
-    """The session; without a due executor if it holds and a change would begin next."""
+    """The session, where no executor is due if only changes could start while a message is unanswered."""
     if not session.holds or session.phase != "executing" or running_actions(session):
         return session
     return session if actions_to_start(session) else replace(session, work=None)
@@ -251,7 +251,7 @@ def _advanced(session: Session, version: int) -> Session:
         waits = session.turn and session.waiting_actions and not dead_actions(session.turn)
         return enter_idle_phase(session, "waiting") if waits else enter_phase(session, "verifying", version)
     undecided = undecided_actions(session.turn)
-    fills = session.turn and session.turn.rules.fills_calls and any(awaits_values(a.spec) for a in batch)
+    fills = session.turn and any(awaits_values(session.turn, a.spec) for a in batch)
     if any(a in batch for a in undecided) and not fills and not _reads_first(session, batch, undecided):
         return enter_idle_phase(session, "awaiting_approval")
     return read_messages_first(enter_phase(session, "executing", version), version)

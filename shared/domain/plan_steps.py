@@ -205,7 +205,7 @@ def is_unresolved(session: Session, spec: ActionSpec) -> bool:
     """Whether the action still has the references that its step has in the plan, or that its turn was planned with."""
     step = step_of(session, spec.id)
     if step is None:
-        return session.turn is not None and session.turn.rules.fills_calls and awaits_values(spec)
+        return session.turn is not None and awaits_values(session.turn, spec)
     if is_item(spec.id) or not has_references(step):
         return False
     return (spec.tool, spec.arguments) == (step.tool, step.arguments or {})

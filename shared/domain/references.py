@@ -14,6 +14,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from parley.events.values import STEP_ID, ActionSpec
+from shared.domain.state import Turn
 
 _PART = r"\.[A-Za-z_][A-Za-z0-9_-]*|\[[0-9]{1,9}\]"
 _STEP = STEP_ID.removeprefix("^").removesuffix("$")
@@ -63,10 +64,11 @@ def referenced_calls(value: JsonValue) -> tuple[int, ...]:
     return tuple(dict.fromkeys(int(reference.step) for reference in references(value) if reference.step.isdigit()))
 
 
-def awaits_values(spec: ActionSpec) -> bool:
+def awaits_values(turn: Turn, spec: ActionSpec) -> bool:
     """Whether the call refers to calls of its turn that it depends on: it starts once their results are filled in."""
-    turn = spec.id.rpartition(".")[0]
-    return any(f"{turn}.{number}" in spec.depends_on for number in referenced_calls(spec.arguments))
+    number = spec.id.rpartition(".")[0]
+    needed = (f"{number}.{call}" for call in referenced_calls(spec.arguments))
+    return turn.rules.fills_calls and any(call in spec.depends_on for call in needed)
 
 
 def referenced_steps(value: JsonValue) -> tuple[str, ...]:

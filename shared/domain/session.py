@@ -218,7 +218,7 @@ def undecided_actions(turn: Turn | None) -> tuple[Action, ...]:
     if turn is None:
         return ()
     asking = (a for a in turn.actions if a.status == "planned" and a.spec.approval_reason)
-    waiting = tuple(a for a in asking if not (turn.rules.fills_calls and awaits_values(a.spec)))
+    waiting = tuple(a for a in asking if not awaits_values(turn, a.spec))
     if not turn.rules.one_by_one:
         return waiting
     done = {a.spec.id for a in turn.actions if a.status == "finished" or a.spec.decision == "skip"}
