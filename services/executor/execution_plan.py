@@ -1,4 +1,4 @@
-"""The guide of execution plans and turns: before a batch starts, it replaces references by outputs of earlier calls.
+"""The guide of execution plans and turns: before a batch starts, it replaces references with outputs of earlier calls.
 
 It denies a step that breaks a pack's rules, whose references have no value, or whose tool has changed since the plan
 was made.
@@ -58,7 +58,10 @@ class StepGuide:
         return {**self._executors.override(tools), GATHER: self._gather_tool} if steps else tools
 
     async def preflight(self, context: WorkContext) -> bool:
-        """Whether the guide changed the batch, let a step wait, or asked the user, so that nothing starts now."""
+        """Record what must happen before the batch can start: a changed call, a wait or a question.
+
+        Returns whether anything was recorded; then nothing starts now.
+        """
         command = await self._next_command(context)
         if command is None:
             return False
@@ -100,7 +103,7 @@ class StepGuide:
         return tuple(denied)
 
     async def _wait_command(self, context: WorkContext, action: Action) -> c.Ask | c.Wait | str:
-        """What this step asks or waits for, as its tool says; or the reason why it can do neither."""
+        """The question or the wait that the step's tool describes; or, as text, why it describes neither."""
         spec = action.spec
         if spec.waits_for == "condition":
             return await self._poll_wait(context, action)
@@ -117,12 +120,12 @@ class StepGuide:
                 end = _WAIT_END.validate_python(result.value)
                 now = await _broker_time(context)
                 if isinstance(end, timedelta):
-                    end = now + min(end, 2 * MAX_WAIT)  # no datetime is as far away as a timedelta may be long
+                    end = now + min(end, 2 * MAX_WAIT)  # a longer one can overflow a datetime; this is too long, too
                 too_long = f"It would wait longer than {MAX_WAIT.days} days."
                 return c.Wait(actions=(Waiting(action_id=spec.id, until=end),)) if end < now + MAX_WAIT else too_long
             return c.Ask.model_validate({**_fields(result.value), "about": "action", "action_id": spec.id})
         except ValidationError as error:
-            return f"{spec.tool} does not say what is waited for: {error.errors()[0]['msg']}"
+            return f"{spec.tool} gave no valid time or question to wait for: {error.errors()[0]['msg']}"
 
     async def _poll_wait(self, context: WorkContext, action: Action) -> c.Wait | str:
         session = context.session
@@ -155,8 +158,8 @@ class StepGuide:
         if list_ is None:
             arguments = self._arguments(spec, outputs)
             new = spec.model_copy(update={"arguments": arguments})
-            if is_unresolved(session, new):  # it would be forever
-                raise Unresolved("What its references stand for is the references themselves.")
+            if is_unresolved(session, new):  # it would be filled in again without end
+                raise Unresolved("Its references lead to texts that are references again.")
             return (new,)
         items = resolve(list_, outputs)
         if not isinstance(items, list):
@@ -180,13 +183,12 @@ class StepGuide:
         return tool.spec.parameters if tool else {}
 
     def _checked(self, session: Session, spec: ActionSpec) -> ActionSpec:
-        """The call, denied if its tool cannot take its arguments or it breaks the rules of its pack.
-
-        Nobody is asked about a call with references that cannot be made.
+        """The call, denied if its tool cannot take its arguments or it breaks the rules of its pack, so that nobody is
+        asked about a call that cannot be made.
         """
         tool = self._registry.find(spec.tool)
         if tool is None or is_unresolved(session, spec) or not (spec.depends_on or step_of(session, spec.id)):
-            return spec  # the planner has had it checked already, if nothing was to come before it
+            return spec  # a call that depends on no other was checked when it was planned
         forbidden = tool.objections(spec.arguments, past_of(session))
         return _denied(spec, " ".join(forbidden)) if forbidden else spec
 
@@ -216,7 +218,10 @@ class StepGuide:
 
 
 def _without_repeated_changes(session: Session, specs: Sequence[ActionSpec]) -> tuple[ActionSpec, ...]:
-    """The calls; once filled in, a change that another call of the turn is already is denied. Steps may repeat one."""
+    """The calls, but a change with the same tool and arguments as another call of the turn is denied.
+
+    Reads, and the steps of a plan, may repeat a call.
+    """
     ids = {spec.id for spec in specs}
     actions = session.turn.actions if session.turn else ()
     others = [a.spec for a in actions if a.spec.id not in ids and not a.is_dead and a.spec.decision != "deny"]

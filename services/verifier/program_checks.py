@@ -55,8 +55,9 @@ async def run_linter(code: str) -> Check:
 async def run_tests(code: str, tests: str) -> Check:
     """Run the tests in the sandbox.
 
-    The real report carries a random seal, so a program cannot pass by printing a report and exiting. The program shares
-    a process with its tests: one written to deceive them, for instance by patching unittest, still can.
+    On stderr come unittest's report, a random seal, the number of tests and whether all passed. The program does not
+    know the seal, so it cannot pass by printing a result and exiting. It shares a process with its tests: one written
+    to deceive them, for instance by patching unittest, still can.
     """
     files = {"program.py": code, "test_program.py": tests, RUNNER.name: RUNNER.read_text()}
     seal = secrets.token_hex()
@@ -74,19 +75,20 @@ async def run_tests(code: str, tests: str) -> Check:
         output += "\nNo tests were run."
     ok = outcome.ended == "exited" and count != "0" and passed == "True"
     if not ok:
-        output = _told_once(PASSED_LINES.sub("", output))  # leaves room for what failed
+        output = _first_failures(PASSED_LINES.sub("", output))  # leaves room for what failed
     return Check(name="tests", ok=ok, detail=_shorten(f"{outcome.stdout}\n{output}"))
 
 
-def _told_once(report: str) -> str:
-    """A report with the first failure of each test: one with many cases fails for the same reason again and again.
-    They share the room, so that each test is named.
+def _first_failures(report: str) -> str:
+    """The report with only the first failure of each test: one with many cases fails for the same reason each time.
+
+    Each failure gets an equal share of MAX_DETAIL, so that no failed test is left out.
     """
     head, *failures = PARTS.split(report)
     summary = failures.pop() if failures else ""
     first: dict[str, str] = {}
     for failure in failures:
-        first.setdefault(failure.partition(")")[0], failure)
+        first.setdefault(failure.partition(")")[0], failure)  # by the test's name, without the case
     room = (MAX_DETAIL - len(summary)) // max(len(first), 1)
     return "".join((head, *(_shorten_failure(failure, room) for failure in first.values()), summary))
 
