@@ -64,11 +64,12 @@ def fields(model: type[BaseModel], *, without: Iterable[str] = ()) -> str:
     for name, spec in schema.get("properties", {}).items():
         if name in ("type", *without):
             continue
-        if "description" not in spec:
+        meaning = spec.get("description") or ("always this" if "const" in spec else "")
+        if not meaning:
             raise LookupError(f"{model.__name__}.{name} has no description")
         default = f"`{json.dumps(spec['default'])}`" if "default" in spec else "`{}`"
         is_required = name in schema.get("required", ())
-        rows.append((f"`{name}`", type_words(spec), "required" if is_required else default, spec["description"]))
+        rows.append((f"`{name}`", type_words(spec), "required" if is_required else default, meaning))
     return table(("Field", "Type", "Default", "Meaning"), rows) if rows else ""
 
 

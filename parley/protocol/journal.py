@@ -30,47 +30,41 @@ ActionState = Literal[
 
 
 class JournalEntry(View):
-    """An entry. `by` is the event's actor; "" if there is none."""
+    """What every entry has."""
 
     key: Line = Field(description="what later updates name the entry by")
-    version: int = Field(description="counts the accepted events of the session: 1, 2, 3 …")
-    at: AwareDatetime = Field(description="when it was decided, with its time zone")
-    by: str = Field(description="who made it")
+    version: int = Field(description="version of the event that added it")
+    at: AwareDatetime = Field(description="when that event was decided, with its time zone")
+    by: str = Field(description="the actor of the event, or the author of what it brings; empty: nobody")
 
 
 class SaidEntry(JournalEntry):
-    """A message of a user. `label`: how Parley understood it, "" where that is obvious."""
+    """A message of a user."""
 
-    kind: Literal["said"] = Field(
-        "said", description="the entry's key: a later entry with the same key replaces fields"
-    )
-    text: str = Field(description="the words")
+    kind: Literal["said"] = "said"
+    text: str = Field(description="the message")
     intent: Intent = Field(
         description="`request` begins a round; `feedback` asks for another version of what is in review; `remark` "
         "is about what is in review or at rest; `guidance` was sent during work"
     )
-    label: str = Field(description="the option in words, as people see and send it")
-    knowledge: tuple[str, ...] = Field(description="what the planner is given beside the request")
+    label: str = Field(description="how Parley understood the message, in words; empty where that is obvious")
+    knowledge: tuple[str, ...] = Field(description="names of the texts and files that came with the message")
 
 
 class ReplyEntry(JournalEntry):
-    """What a service says to the person, as Markdown: a reply, or the words with a draft."""
+    """What a service says to the person: a reply, or the words with a draft."""
 
-    kind: Literal["reply"] = Field(
-        "reply", description="the entry's key: a later entry with the same key replaces fields"
-    )
-    text: str = Field(description="the words")
+    kind: Literal["reply"] = "reply"
+    text: str = Field(description="the reply as Markdown")
 
 
 class PlanEntry(JournalEntry):
     """A version of the plan. Its steps are in the event."""
 
-    kind: Literal["plan"] = Field(
-        "plan", description="the entry's key: a later entry with the same key replaces fields"
-    )
-    number: int = Field(description="a number for people: 1, 2, 3 …")
-    title: str = Field(description="the entry's heading")
-    summary: str = Field(description="how large it is, in words")
+    kind: Literal["plan"] = "plan"
+    number: int = Field(description="counts the session's plans: 1, 2, 3 …")
+    title: str = Field(description="“Plan” or “Path” with the number")
+    summary: str = Field(description="the number of steps, in words")
     goal: str = Field(description="what the plan is for, in a sentence")
     path: PlannedPathView | None = Field(
         description="the path through nodes of flows; none: the plan does not walk a flow"
@@ -78,163 +72,139 @@ class PlanEntry(JournalEntry):
 
 
 class CodeEntry(JournalEntry):
-    """A version of the code. The program is in the event; the checks follow later."""
+    """A version of the code. The program is in the event."""
 
-    kind: Literal["code"] = Field(
-        "code", description="the entry's key: a later entry with the same key replaces fields"
-    )
-    number: int = Field(description="a number for people: 1, 2, 3 …")
-    title: str = Field(description="the entry's heading")
-    summary: str = Field(description="how large it is, in words")
-    checks: tuple[Check, ...] | None = Field(description="checks, with their results")
+    kind: Literal["code"] = "code"
+    number: int = Field(description="counts the session's programs: 1, 2, 3 …")
+    title: str = Field(description="“Code” with the number")
+    summary: str = Field(description="the number of lines, in words")
+    checks: tuple[Check, ...] | None = Field(description="the checks of the program; null until they have run")
 
 
 class QuestionEntry(JournalEntry):
     """A question to the user, with its answer once there is one."""
 
-    kind: Literal["question"] = Field(
-        "question", description="the entry's key: a later entry with the same key replaces fields"
-    )
-    question_id: str = Field(description="the question meant; none: the open one")
-    text: str = Field(description="the words")
+    kind: Literal["question"] = "question"
+    question_id: str = Field(description="the question's id, which an answer names")
+    text: str = Field(description="the question")
     options: tuple[str, ...] = Field(description="the answers to choose from; empty: any text")
-    answer: str | None = Field(description="the answer of this round")
+    answer: str | None = Field(description="the user's answer in words; null until there is one")
 
 
 class SubGoalLine(View):
     """The verdict on one of a turn's sub-goals."""
 
-    sub_goal: str = Field(description="what the turn is for")
-    word: str = Field(description="the state or status in words")
-    tone: Tone = Field(description="its tone")
-    text: str = Field(description="the words")
+    sub_goal: str = Field(description="the sub-goal")
+    word: str = Field(description="the verdict in one word or two")
+    tone: Tone = Field(description="tone of the verdict")
+    text: str = Field(description="the reasons for the verdict")
 
 
 class VerdictLine(View):
-    """The verdict on a turn. The verifier's notes are in the event of this `version`."""
+    """The verdict on a turn."""
 
-    version: int = Field(description="counts the accepted events of the session: 1, 2, 3 …")
-    status: str = Field(description="how the turn went")
-    word: str = Field(description="the state or status in words")
-    tone: Tone = Field(description="its tone")
-    text: str = Field(description="the words")
+    version: int = Field(description="version of the event that has the verdict, with the verifier's notes")
+    status: str = Field(description="how the turn went, as the event says it: `success`, `partial`, `failure` …")
+    word: str = Field(description="the status in words")
+    tone: Tone = Field(description="tone of the status")
+    text: str = Field(description="the reasons for the status")
     source: str = Field(description="who judged, in words")
-    next: str = Field(description="what can come next, at rest")
+    next: str = Field(description="what happens next, in words")
     sub_goals: tuple[SubGoalLine, ...] = Field(
-        (), exclude_if=is_empty, description="the sub-goals that remain, in order"
+        (), exclude_if=is_empty, description="one line for each sub-goal, if the turn had several"
     )
 
 
 class TurnEntry(JournalEntry):
-    """A turn. Its actions are separate entries. `plan`: the key of the plan that it executes, if any."""
+    """A turn. Its actions are separate entries."""
 
-    kind: Literal["turn"] = Field(
-        "turn", description="the entry's key: a later entry with the same key replaces fields"
+    kind: Literal["turn"] = "turn"
+    number: int = Field(description="counts the session's turns: 1, 2, 3 …")
+    sub_goal: str = Field(
+        description="what the turn is for; empty for the turn of an approved plan, which has a goal of its own"
     )
-    number: int = Field(description="a number for people: 1, 2, 3 …")
-    sub_goal: str = Field(description="what the turn is for")
     selected_tool: str = Field("", description="the tool that the planner chose first")
     required_skills: tuple[str, ...] = Field((), description="the skills that the sub-goal needs")
-    reasoning: str = Field("", description="why, in words")
+    reasoning: str = Field("", description="why the planner chose it")
     final: bool = Field(False, description="true: the request is fulfilled when these actions succeed")
     recalled: tuple[Recalled, ...] = Field((), description="the outcomes of earlier sessions in the planner's prompt")
     path: PlannedPathView | None = Field(
         None, description="the path through nodes of flows; none: the plan does not walk a flow"
     )
-    plan: str | None = Field(None, description="the plan as Markdown")
-    verdict: VerdictLine | None = Field(None, description="the verifier's, once there is one")
+    plan: str | None = Field(None, description="the key of the entry of the plan that it executes; null: none")
+    verdict: VerdictLine | None = Field(None, description="the verdict; null until there is one")
 
 
 class ActionEntry(JournalEntry):
-    """One call of a turn. `place` orders a turn's calls. A `dropped` one is no longer shown.
+    """One call of a turn."""
 
-    Its arguments are in the event of version `spec_in`, its result, if any, in that of `result_in`.
-    """
-
-    kind: Literal["action"] = Field(
-        "action", description="the entry's key: a later entry with the same key replaces fields"
-    )
+    kind: Literal["action"] = "action"
     action_id: str = Field(description="the action's id")
-    turn: int = Field(description="counts the session's turns")
+    turn: int = Field(description="number of its turn")
     tool: str = Field(description="name of the tool")
-    place: int = Field(description="orders the actions of a turn")
+    place: int = Field(description="orders the turn's calls: larger is later")
     spec_in: int = Field(description="version of the event that has its arguments")
-    state: ActionState = Field(description="where the session stands, in one word: see [states](#states)")
-    word: str = Field(description="the state or status in words")
-    tone: Tone = Field(description="its tone")
-    gist: str = Field(description="its status or outcome in one line")
-    error: str = Field(description="the error; empty where there is none")
+    state: ActionState = Field(description="how far the call is; a `dropped` one is no longer shown")
+    word: str = Field(description="the state in words")
+    tone: Tone = Field(description="tone of the state")
+    gist: str = Field(description="what it waits for, or what came of it, in one line")
+    error: str = Field(description="why it failed, was declined or was skipped; empty where there is nothing to say")
     result_in: int | None = Field(description="version of the event that has its result; null while there is none")
     seconds: float = Field(description="its duration in seconds")
     decided_by: str = Field(description="who approved or declined it; empty where it needed no approval")
-    artefact: Artefact | None = Field(description="where the whole result is kept; `result` is then its beginning")
-    sub_goal: str = Field("", exclude_if=is_empty, description="what the turn is for")
+    artefact: Artefact | None = Field(description="where the whole result is kept; the event then has its beginning")
+    sub_goal: str = Field("", exclude_if=is_empty, description="the sub-goal that it serves, if the turn has several")
 
 
 class PathChangeEntry(JournalEntry):
     """A change of a turn's remaining actions, and why."""
 
-    kind: Literal["path_change"] = Field(
-        "path_change", description="the entry's key: a later entry with the same key replaces fields"
-    )
-    turn: int = Field(description="counts the session's turns")
-    text: str = Field(description="the words")
+    kind: Literal["path_change"] = "path_change"
+    turn: int = Field(description="number of the turn")
+    text: str = Field(description="why, to be read after the actor's name; may be empty")
 
 
 class AnswerEntry(JournalEntry):
-    """The answer to a request, as Markdown. `evidence`: ids of the actions that support it.
+    """The answer to a request."""
 
-    `tone` is "good" if the confidence is high enough to show it as a success.
-    """
-
-    kind: Literal["answer"] = Field(
-        "answer", description="the entry's key: a later entry with the same key replaces fields"
-    )
-    text: str = Field(description="the words")
-    confidence: float = Field(description="0 to 1")
-    confidence_text: str = Field(description="the same in words")
-    tone: Tone = Field(description="its tone")
+    kind: Literal["answer"] = "answer"
+    text: str = Field(description="the answer as Markdown")
+    confidence: float = Field(description="how sure the answer is, 0 to 1")
+    confidence_text: str = Field(description="the confidence in words; empty for 0")
+    tone: Tone = Field(description="`good`: sure enough to show it as a success")
     evidence: tuple[str, ...] = Field(description="ids of the actions that support it")
 
 
 class FailureEntry(JournalEntry):
     """A failed stage. The model's invalid reply is in the event."""
 
-    kind: Literal["failure"] = Field(
-        "failure", description="the entry's key: a later entry with the same key replaces fields"
-    )
-    title: str = Field(description="the entry's heading")
-    reason: str = Field(description="why, in words")
+    kind: Literal["failure"] = "failure"
+    title: str = Field(description="what failed, in words")
+    reason: str = Field(description="why it failed")
     retryable: bool = Field(description="whether `retry` can help")
 
 
 class NoteEntry(JournalEntry):
-    """One line about what an actor did, to be read after their name; a complete sentence if `by` is ""."""
+    """One line about what an actor did."""
 
-    kind: Literal["note"] = Field(
-        "note", description="the entry's key: a later entry with the same key replaces fields"
-    )
-    tone: Tone = Field(description="its tone")
-    text: str = Field(description="the words")
+    kind: Literal["note"] = "note"
+    tone: Tone = Field(description="tone of the line")
+    text: str = Field(description="the line, to be read after the actor's name; a complete sentence if `by` is empty")
 
 
 class TokensEntry(JournalEntry):
-    """Tokens of model calls for one action. Several entries for an action add up."""
+    """Tokens of a model call for one action. Several entries for an action add up."""
 
-    kind: Literal["tokens"] = Field(
-        "tokens", description="the entry's key: a later entry with the same key replaces fields"
-    )
+    kind: Literal["tokens"] = "tokens"
     action_id: str = Field(description="the action's id")
-    tokens: int = Field(description="the number of tokens to add")
+    tokens: int = Field(description="tokens of the prompt and of the reply")
 
 
 class EntryUpdate(View):
     """New values of fields of the entry with this key. Ignored if there is no such entry."""
 
-    key: Line = Field(description="what later updates name the entry by")
-    kind: Literal["update"] = Field(
-        "update", description="the entry's key: a later entry with the same key replaces fields"
-    )
+    key: Line = Field(description="the entry's key")
+    kind: Literal["update"] = "update"
     set: dict[str, JsonValue] = Field(description="the fields with their new values")
 
 
