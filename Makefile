@@ -43,7 +43,7 @@ types: .venv/dev.stamp ## mypy, strict
 page: .venv/runtime.stamp ## build the page of web/ into services/gateway/page
 	@scripts/build-page
 
-docs: .venv/dev.stamp ## regenerate the generated documents (events, AsyncAPI, OpenAPI)
+docs: .venv/dev.stamp ## regenerate the generated documents (events, protocol, settings, workflows)
 	@$(python) scripts/generate.py
 
 docker: ## everything in containers, with PostgreSQL
@@ -67,8 +67,8 @@ clean: ## remove everything that make created (never .parley, your sessions)
 	@scripts/install dev
 
 .PHONY: try-packages try-browser
-try-packages: # in parallel with the Python packages; the build that follows reports a failure
+try-packages: # beside the Python packages; the build that follows reports a failure
 	@scripts/build-page packages 2>/dev/null || true
 
-try-browser: # in parallel with the Python packages; if it fails, the tests of the page fail
+try-browser: .venv/dev.stamp try-packages # if it fails, the tests of the page fail
 	@scripts/build-page; scripts/find-chromium >/dev/null; true

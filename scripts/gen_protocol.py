@@ -1,17 +1,22 @@
 """docs/protocol.md."""
 
 from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
 from parley.protocol import bounds, client, journal, screen, server, views
 from scripts.gen_conversation import client_examples, screen_examples, server_examples
 from scripts.gen_events import VALUES, subclasses
-from scripts.gen_openapi import openapi
 from scripts.gen_tables import fields, fill, flat, section, table
 from services.gateway.access import auth, quota
+from services.gateway.app import build
+from services.gateway.session_log import DeferredLog
+from shared.bus import Bus
 from shared.settings import Settings
+from shared.store import PlanStoreClient
 
 VIEWS = tuple(dict.fromkeys((*subclasses(views, views.View), *subclasses(server, views.View))))
 PARTS: tuple[type[BaseModel], ...] = (*VIEWS, bounds.OwnAction, bounds.OwnPlan, *VALUES)
@@ -20,6 +25,14 @@ ENTRIES: tuple[type[BaseModel], ...] = (*subclasses(journal, journal.JournalEntr
 SECTIONS = tuple(kind for kind in subclasses(screen, views.View) if kind.__module__ == screen.__name__)
 SCREEN = (screen.ScreenSnapshot, screen.ScreenEvent, screen.ScreenDelta)  # the messages that only protocol 2 has
 CLIENT, SERVER = (get_args(get_args(union)[0]) for union in (client.AnyClientMessage, server.AnyServerMessage))
+
+
+@cache
+def openapi() -> dict[str, Any]:
+    """The OpenAPI document of an unconnected gateway."""
+    settings = Settings(parley_auth="none", agent_host="127.0.0.1", parley_secret=SecretStr("x" * 32))
+    bus = Bus(settings, "docs")
+    return build(settings, bus, PlanStoreClient(bus), DeferredLog(bus), page=Path("/nonexistent")).openapi()
 
 
 def protocol_md() -> str:

@@ -6,21 +6,16 @@
 The output is deterministic.
 """
 
-import json
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]
 
-from parley.protocol.words import CATALOGUE  # noqa: E402  needs the path above
-from scripts.gen_asyncapi import asyncapi  # noqa: E402
 from scripts.gen_contract import CONTRACT, contract  # noqa: E402
 from scripts.gen_events import events_md  # noqa: E402
 from scripts.gen_nats import users_conf  # noqa: E402
-from scripts.gen_openapi import openapi  # noqa: E402
 from scripts.gen_protocol import protocol_md  # noqa: E402
-from scripts.gen_schema import protocol_schema  # noqa: E402
 from scripts.gen_settings import settings_md  # noqa: E402
 from scripts.gen_workflows import workflows_md  # noqa: E402
 from scripts.reachability import explore  # noqa: E402
@@ -37,10 +32,6 @@ def documents() -> dict[Path, str]:
         DOCS / "protocol.md": protocol_md(),
         DOCS / "settings.md": settings_md(),
         DOCS / "workflows.md": workflows_md(reached),
-        DOCS / "asyncapi.json": _json(asyncapi(reached)),
-        DOCS / "openapi.json": _json(openapi()),
-        DOCS / "protocol.schema.json": _json(protocol_schema()),
-        DOCS / "words.json": _json({name: dict(section) for name, section in CATALOGUE.items()}),
         DEPLOY / "nats-users.conf": users_conf(),
         DEPLOY / "kubernetes" / "base" / "nats-users.conf": users_conf(),  # kustomize reads no file outside its folder
         CONTRACT: contract(),
@@ -51,10 +42,6 @@ def documents() -> dict[Path, str]:
 def stale() -> list[Path]:
     """The generated files that differ from what the code generates now."""
     return [path for path, text in documents().items() if not path.exists() or path.read_text("utf-8") != text]
-
-
-def _json(document: object) -> str:
-    return json.dumps(document, indent=2, ensure_ascii=False, sort_keys=True)
 
 
 def main() -> int:

@@ -60,6 +60,19 @@ class FlowPage(Value):
         return next((flow for flow in self.flows if flow.name == name), None)
 
 
+class FlowView(FlowSpec):
+    """A flow with its default path from the first node to an end."""
+
+    full_path: tuple[Line, ...]
+
+
+class FlowList(Value):
+    """All flows. `troubles`: flows that could not be loaded, and why."""
+
+    flows: tuple[FlowView, ...]
+    troubles: tuple[str, ...] = ()
+
+
 class PathCheck(Value):
     """The problems of a path, as sentences; without any it can be saved.
 

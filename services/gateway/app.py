@@ -6,14 +6,12 @@ import socket as tcp
 import sys
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import structlog
 import uvicorn
 from fastapi import FastAPI, WebSocket
-from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from parley.protocol.bounds import MAX_MESSAGE_BYTES
@@ -47,6 +45,7 @@ from services.gateway.rest import (
     metrics,
     plans,
     records,
+    references,
     sessions,
     templates,
     tools,
@@ -122,7 +121,7 @@ def build(
         version="1",
         servers=[{"url": ".", "description": "where this description is served"}],
         lifespan=_lifespan,
-        openapi_url=None,  # FastAPI would generate it for every request; see _serve_openapi
+        openapi_url=None,  # FastAPI would generate it for every request; see references
         docs_url=None,
         redoc_url=None,
     )
@@ -130,7 +129,7 @@ def build(
         app.include_router(resource.router)
     app.include_router(login_link.router)
     app.add_api_websocket_route("/ws", socket)
-    _serve_openapi(app)
+    references.serve_references(app)
     app.add_api_route(
         "/api/{path:path}", error_responses.unknown_path, methods=error_responses.API_METHODS, include_in_schema=False
     )
@@ -154,17 +153,6 @@ def build(
         page=serve_page(app, page),
     )
     return app
-
-
-def _serve_openapi(app: FastAPI) -> None:
-    @cache
-    def description() -> bytes:
-        return bytes(JSONResponse(app.openapi()).body)
-
-    async def openapi() -> Response:
-        return Response(description(), media_type="application/json")
-
-    app.add_api_route("/openapi.json", openapi, include_in_schema=False)
 
 
 def _greeting(settings: Settings) -> Greeting:

@@ -52,7 +52,7 @@ async def conversation(parley: Client) -> RemoteSession:
 async def read_everything(url: str, session: RemoteSession) -> None:
     """Sends each GET request of the API, most of which the gateway answers from plan_store and the executor."""
     async with http_client(base_url=url) as http:
-        paths: dict[str, Any] = json.loads((ROOT / "docs" / "openapi.json").read_text())["paths"]
+        paths: dict[str, Any] = (await http.get("/openapi.json")).json()["paths"]
         plans = (await http.get(f"/api/sessions/{session.id}/plans")).json()["plans"]
         version = plans[0]["version"]
         values = {"{session_id}": session.id, "{version}": str(version), "{turn}": "1", "{action_id}": "1.1"}

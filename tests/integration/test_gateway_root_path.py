@@ -5,7 +5,9 @@ from urllib.parse import urljoin
 
 import pytest
 
+from parley.protocol.schema import protocol_schema
 from services.gateway.rest.page import PAGE
+from services.gateway.rest.references import asyncapi
 from tests.support.gateway import SECRET, World, serving
 from tests.support.http_client import http_client
 
@@ -33,6 +35,8 @@ async def test_everything_is_found_below_a_path_that_the_proxy_keeps(below: str)
                 assert (await http.get(found)).status_code == 200
         assert (await http.get(f"{below}/api/me")).json()["user"] == "local"
         assert (await http.get(f"{below}/openapi.json")).json()["servers"][0]["url"] == "."
+        assert (await http.get(f"{below}/asyncapi.json")).json() == asyncapi()
+        assert (await http.get(f"{below}/protocol.schema.json")).json() == protocol_schema()
 
 
 @pytest.mark.parametrize("below", BELOW)

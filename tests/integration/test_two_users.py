@@ -158,7 +158,7 @@ def _routes(app: FastAPI) -> set[tuple[str, str]]:
         (method, route.path)
         for route in iter_route_contexts(app.routes)
         for method in (route.methods or {"WS"}) - {"HEAD"}
-        if route.path and not route.path.startswith(("/openapi", "/api/{path:path}")) and route.path not in PAGE
+        if route.path and not route.path.endswith((".json", "/api/{path:path}")) and route.path not in PAGE
     }
 
 

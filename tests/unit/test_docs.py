@@ -7,22 +7,23 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from parley.events import EVENT_CLASSES, parse_event
 from parley.protocol.client import CLIENT_MESSAGES
+from parley.protocol.schema import protocol_schema
 from parley.protocol.server import SERVER_MESSAGES
-from scripts.gen_asyncapi import applications
 from scripts.generate import ROOT, documents
 from services.gateway.api_errors import STATUS
+from services.gateway.rest.references import asyncapi
 from services.planner.conversation_prompt import PlanDraft
 from shared.domain import errors
 from shared.llm import ScriptedModel
-from shared.services import CONSUMERS
+from shared.services import CONSUMERS, SERVICES
 from shared.settings import Settings
 from shared.store_api import VERBS
 from tests.support.stack import working
@@ -104,7 +105,7 @@ def test_every_event_has_a_valid_example() -> None:
 def test_every_message_has_a_valid_example() -> None:
     text = (ROOT / "docs" / "protocol.md").read_text("utf-8")
     sections = re.findall(r"^### (client|server): (\w+)$(.*?)(?=^##)", text, re.MULTILINE | re.DOTALL)
-    schema = json.loads((ROOT / "docs" / "protocol.schema.json").read_text("utf-8"))
+    schema = protocol_schema()
     types: dict[str, set[str]] = {"client": set(), "server": set()}
     for side, kind, body in sections:
         example = json.loads(FENCE.findall(body)[0][1])
@@ -131,12 +132,6 @@ def test_every_error_code_is_described_with_its_status() -> None:
 # --- AsyncAPI
 
 
-@pytest.fixture(scope="module")
-def asyncapi() -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((ROOT / "docs" / "asyncapi.json").read_text("utf-8"))
-    return document
-
-
 def references(node: Any) -> Iterator[str]:
     match node:
         case {"$ref": str(target)}:
@@ -156,19 +151,20 @@ def resolve(document: dict[str, Any], target: str) -> Any:
     return node
 
 
-def test_asyncapi_references_resolve(asyncapi: dict[str, Any]) -> None:
-    assert asyncapi["asyncapi"] == "3.0.0"
-    assert {"title", "version"} <= asyncapi["info"].keys()
-    for target in references(asyncapi):
-        resolve(asyncapi, target)  # raises KeyError for a broken reference
-    for key in (*asyncapi["channels"], *asyncapi["operations"], *asyncapi["components"]["schemas"]):
+def test_asyncapi_references_resolve() -> None:
+    document = asyncapi()
+    assert document["asyncapi"] == "3.0.0"
+    assert {"title", "version"} <= document["info"].keys()
+    for target in references(document):
+        resolve(document, target)  # raises KeyError for a broken reference
+    for key in (*document["channels"], *document["operations"], *document["components"]["schemas"]):
         assert re.fullmatch(r"[\w.-]+", key)
-    assert '"discriminator": {' not in json.dumps(asyncapi)
-    for channel in asyncapi["channels"].values():
+    assert '"discriminator": {' not in json.dumps(document)
+    for channel in document["channels"].values():
         placeholders = set(re.findall(r"{(\w+)}", channel["address"] or ""))
         assert placeholders == channel.get("parameters", {}).keys()
         assert channel["messages"]
-    for operation in asyncapi["operations"].values():
+    for operation in document["operations"].values():
         assert operation["action"] in ("send", "receive")
         for part in (operation, *([operation["reply"]] if "reply" in operation else [])):
             assert all(m["$ref"].startswith(part["channel"]["$ref"] + "/messages/") for m in part["messages"])
@@ -184,27 +180,19 @@ WITHOUT_SUBSCRIBER = {  # addresses that no service subscribes to
 }
 
 
-def test_asyncapi_lists_every_event_request_and_subject(asyncapi: dict[str, Any]) -> None:
-    subscribers: list[Any] = [subscriber for app in applications() for subscriber in app.broker.subscribers]
-    declared = {subscriber.subject.template for subscriber in subscribers}
+def test_asyncapi_lists_every_event_request_and_subject() -> None:
+    document = asyncapi()
+    settings = Settings(database_url="", parley_home=ROOT / ".parley")
+    services = [import_module(spec.module).build(settings) for spec in SERVICES.values() if spec.consumers]
+    declared = {subscriber.subject.template for service in services for subscriber in service.broker.subscribers}
     assert {verb.subject for verb in VERBS} | {durable.filter_subject for durable in CONSUMERS} <= declared
-    assert {channel["address"] for channel in asyncapi["channels"].values()} == declared | WITHOUT_SUBSCRIBER
-    messages = asyncapi["components"]["messages"]
-    events = asyncapi["channels"]["session-session_id-due-type"]
+    assert {channel["address"] for channel in document["channels"].values()} == declared | WITHOUT_SUBSCRIBER
+    messages = document["components"]["messages"]
+    events = document["channels"]["session-session_id-due-type"]
     assert events["messages"].keys() == {model.__name__ for model in EVENT_CLASSES}
     assert set(events["parameters"]["type"]["enum"]) == {model.type_name() for model in EVENT_CLASSES}
     requests = {name for verb in VERBS for name in (verb.request.__name__, verb.answer.__name__)}
     assert requests | {"ListTools", "ToolPage", "PreviewCall", "Preview", "ListFlows", "FlowPage"} <= messages.keys()
-
-
-def test_asyncapi_examples_are_valid(asyncapi: dict[str, Any]) -> None:
-    count = 0
-    for message in asyncapi["components"]["messages"].values():
-        for example in message.get("examples", ()):
-            schema = message["payload"] | {"components": asyncapi["components"]}
-            jsonschema.Draft202012Validator(schema).validate(example["payload"])
-            count += 1
-    assert count == len(EVENT_CLASSES)
 
 
 # --- examples that run

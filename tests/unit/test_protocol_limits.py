@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from parley.protocol.client import CLIENT_MESSAGES
-from scripts.gen_openapi import openapi
+from scripts.gen_protocol import openapi
 from services.gateway.api_errors import ApiError
 from services.gateway.parsing import parse_message
 

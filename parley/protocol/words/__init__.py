@@ -2,7 +2,7 @@
 
 A section is a mapping from names to English text; `{name}` stands for a value. Screens take their words from here, so
 the same action has the same name everywhere: the terminal imports a section, the page has them all as
-web/src/generated/words.ts, made from docs/words.json.
+web/src/generated/words.ts, which `npm run types` writes.
 
 actions.py  what a person can do        states.py  where a session and its parts stand
 journal.py  what happened, in words     trouble.py what did not work

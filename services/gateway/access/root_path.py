@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 # What follows an unknown path. Probes, metrics and unknown paths are served at the root only.
-OWN = r"(?:|index\.html|icon\.svg|openapi\.json|login|ws|(?:api|assets|s)/.+)"
+OWN = r"(?:|index\.html|icon\.svg|(?:openapi|asyncapi|protocol\.schema)\.json|login|ws|(?:api|assets|s)/.+)"
 FIRST_SEGMENTS = "api|assets|s|ws|login"  # of Parley's own paths: /api/ is not the page below the path /api
 BELOW_UNKNOWN = re.compile(rf"(?!/(?:{FIRST_SEGMENTS})(?:/|$))((?:/[\w~-][\w.~-]*)+?)(/{OWN})", re.ASCII)
 

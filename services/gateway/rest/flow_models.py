@@ -6,25 +6,11 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool
 
 from parley.events.values import Confirm, Line, Planning, SessionId, Text
 from parley.protocol.bounds import SentTimeZone
-from parley.protocol.flows import FlowSpec
 from parley.protocol.screen import OfferSection
 from parley.protocol.server import ApprovalRequest, FailureView, NodeProposalView, Question, TextPlanReview
 from services.gateway.rest.models import ResponseModel
 
 MIN_WAIT, MAX_WAIT = 5.0, 600.0  # seconds that a request may wait for its session
-
-
-class FlowView(FlowSpec):
-    """A flow with its default path from the first node to an end."""
-
-    full_path: tuple[Line, ...]
-
-
-class FlowList(ResponseModel):
-    """All flows. `troubles`: flows that could not be loaded, and why."""
-
-    flows: tuple[FlowView, ...]
-    troubles: tuple[str, ...] = ()
 
 
 class ChatMessage(BaseModel):

@@ -2,9 +2,9 @@
 
 from pydantic import JsonValue
 
-from parley.protocol.flows import FlowSpec
+from parley.protocol.flows import FlowSpec, FlowView
 from parley.protocol.server import PathView, TextPlanReview
-from services.gateway.rest.flow_models import ChatReply, FlowNodes, FlowView, PathMetadata, PlannedPathReply
+from services.gateway.rest.flow_models import ChatReply, FlowNodes, PathMetadata, PlannedPathReply
 from services.gateway.views import input_sections, messages
 from services.gateway.views.view_parts import failure_view, path_view
 from shared.domain.flow_paths import outputs

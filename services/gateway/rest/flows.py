@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 
 from parley.protocol import client as m
-from parley.protocol.flows import PathCheck
+from parley.protocol.flows import FlowList, FlowView, PathCheck
 from services.gateway.flows import flow_page, known_flow, path_check
 from services.gateway.handlers import session_id_for
 from services.gateway.live.follower import Follower, while_connected
@@ -13,7 +13,7 @@ from services.gateway.ports import query
 from services.gateway.rest import flow_requests
 from services.gateway.rest.bodies import JsonRoute
 from services.gateway.rest.error_responses import ERROR_RESPONSES
-from services.gateway.rest.flow_models import FlowList, FlowView, PathToCheck, PlannedPathReply, PlanRequest
+from services.gateway.rest.flow_models import PathToCheck, PlannedPathReply, PlanRequest
 from services.gateway.rest.flow_replies import flow_view, path_reply
 from services.gateway.rest.parameters import Limit, Offset, SessionId
 from services.gateway.rest.sessions import readable_session

@@ -1,10 +1,11 @@
-"""docs/protocol.schema.json: the WebSocket protocol as one JSON Schema: what a client may send, what the gateway sends
-in protocol 1 (`server`) and 2 (`screen`), what both are made of;
-and what REST answers about tools, sessions, memories, flows and the library.
+"""The JSON schema of the WebSocket protocol, and of the REST answers that the page uses.
 
-The page's TypeScript types are generated from it.
+`python -m parley.protocol.schema` prints what the page is built from: the schema, and the words that it shares with the
+server and the terminal.
 """
 
+import json
+import sys
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -13,13 +14,13 @@ from pydantic_core.core_schema import DataclassField, ModelField, TypedDictField
 
 from parley.protocol.client import CLIENT_MESSAGES
 from parley.protocol.execution_plans import PlanPreviews
-from parley.protocol.flows import PathCheck
+from parley.protocol.flows import FlowList, PathCheck
 from parley.protocol.pages import LibraryPage, MemoryPage, ProposalPage, SessionRows
 from parley.protocol.screen import SCREEN_MESSAGES
 from parley.protocol.server import SERVER_MESSAGES
 from parley.protocol.templates import CandidatePage, TemplatePage, TemplateView
 from parley.protocol.tools import Preview, ToolPage
-from services.gateway.rest.flow_models import FlowList
+from parley.protocol.words import CATALOGUE
 
 Rest = (
     ToolPage
@@ -48,7 +49,8 @@ class _AllFields(GenerateJsonSchema):
 
 
 def protocol_schema() -> dict[str, Any]:
-    """`client` and `server` are the two unions; every message and value they use is in `$defs`."""
+    """`client`: what a client may send; `server` and `screen`: what the gateway sends in protocol 1 and 2; `rest`: what
+    it answers to requests. Every message and value that they use is in `$defs`."""
     unions, shared = TypeAdapter.json_schemas(
         [
             ("client", "validation", CLIENT_MESSAGES),
@@ -74,3 +76,8 @@ def protocol_schema() -> dict[str, Any]:
         "additionalProperties": False,
         "$defs": shared["$defs"],
     }
+
+
+if __name__ == "__main__":
+    page = {"schema": protocol_schema(), "words": {name: dict(section) for name, section in CATALOGUE.items()}}
+    json.dump(page, sys.stdout, ensure_ascii=False)

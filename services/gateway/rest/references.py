@@ -1,32 +1,26 @@
-"""docs/asyncapi.json: what travels on NATS, from the events and the subscribers that the services declare."""
+"""The references for programs: `/openapi.json`, `/protocol.schema.json`, and `/asyncapi.json`, what travels on NATS."""
 
 import json
 import re
-import tomllib
-from collections.abc import Iterator
-from importlib import import_module
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, Literal, NamedTuple, get_args
 
+from fastapi import FastAPI
 from pydantic import BaseModel, TypeAdapter
+from starlette.responses import JSONResponse, Response
 
-from parley.events import EVENT_CLASSES, Event
+from parley.events import EVENT_CLASSES
 from parley.events.values import SESSION_ID, Service
+from parley.protocol import flows, tools
+from parley.protocol.schema import protocol_schema
 from parley.protocol.server import Delta
-from scripts.gen_events import example_of
-from scripts.gen_tables import flat
-from scripts.reachability import Reachability
-from services.plan_store.scheduler import Deadline
 from shared import store_api
-from shared.bus.application import Application
-from shared.bus.subscribers import DurableSubscriber, RequestSubscriber
 from shared.bus.topology import SESSIONS, TIMERS
 from shared.log import EXPECTED_SEQUENCE, EXPECTED_SEQUENCE_SUBJECT, MESSAGE_ID
-from shared.services import SERVICES
-from shared.settings import Settings
+from shared.services import PING, SERVICES, WORKERS
 
 type Document = dict[str, Any]
-ROOT = Path(__file__).resolve().parent.parent
 GUARD = {
     "type": "object",
     "properties": {
@@ -46,10 +40,18 @@ PARAMETERS: Document = {
     "draft_id": {"description": "tells drafts of a session apart"},
     "kind": {"enum": ["approval"], "description": "what the deadline is about"},
 }
-EVENTS = tuple(model.__name__ for model in EVENT_CLASSES)
-MODELS: tuple[type[BaseModel], ...] = (*EVENT_CLASSES, Delta, Deadline, store_api.ErrorReply)
+MODELS: tuple[type[BaseModel], ...] = (*EVENT_CLASSES, Delta, store_api.ErrorReply)
 BODIES: dict[str, Any] = {model.__name__: model for model in MODELS}
-BODIES |= {"Empty": Literal[""], "Bytes": bytes, "Advisory": dict[str, Any]}
+BODIES |= {"Empty": Literal[""], "Bytes": bytes, "Deadline": dict[str, Any], "Advisory": dict[str, Any]}
+EVENTS = tuple(model.__name__ for model in EVENT_CLASSES)
+TOOL_REQUESTS: tuple[tuple[str, str, type[BaseModel], type[BaseModel]], ...] = (
+    (tools.TOOLS_LIST, "List the tools, best matches of a query first.", tools.ListTools, tools.ToolPage),
+    (tools.TOOLS_PREVIEW, "Preview what a call would change.", tools.PreviewCall, tools.Preview),
+    (tools.TOOLS_PREVIEWS, "Preview what each call of a plan would change.", tools.PreviewCalls, tools.Previews),
+    (tools.TOOLS_CHECK, "Check calls against the packs' rules.", tools.CheckCalls, tools.Violations),
+    (tools.TOOLS_LOOK, "Call the tool that a step polls, once.", tools.LookNow, tools.LookResult),
+    (flows.FLOWS_LIST, "List the flows with their nodes.", flows.ListFlows, flows.FlowPage),
+)
 
 
 class Exchange(NamedTuple):
@@ -68,7 +70,7 @@ class Exchange(NamedTuple):
         return "-".join(re.findall(r"\w+", self.address))
 
 
-WITHOUT_SUBSCRIBER = (
+PUBLISHED = (
     Exchange(
         "anybody", "send", "session.{session_id}.{due}.{type}", "Append an event to its session, guarded.", EVENTS
     ),
@@ -83,26 +85,41 @@ WITHOUT_SUBSCRIBER = (
 )
 
 
-def asyncapi(reach: Reachability) -> Document:
+def serve_references(app: FastAPI) -> None:
+    """Each is made at its first request, and then kept."""
+    documents = {"openapi": app.openapi, "asyncapi": asyncapi, "protocol.schema": protocol_schema}
+    for name, document in documents.items():
+        app.add_api_route(f"/{name}.json", _endpoint(document), include_in_schema=False)
+
+
+def _endpoint(document: Callable[[], Document]) -> Callable[[], Response]:
+    @cache
+    def body() -> bytes:
+        return bytes(JSONResponse(document()).body)
+
+    return lambda: Response(body(), media_type="application/json")
+
+
+def asyncapi() -> Document:
     """The whole document. It is deterministic."""
     bodies = dict(BODIES)
-    exchanges = [*WITHOUT_SUBSCRIBER, *_of_subscribers(reach, bodies)]
+    exchanges = [*PUBLISHED, *_consumers(), *_of_workers(), *_of_the_executor(bodies), *_of_plan_store(bodies)]
     payloads, definitions = TypeAdapter.json_schemas(
         [(name, "validation", TypeAdapter(body)) for name, body in sorted(bodies.items())],
         ref_template="#/components/schemas/{model}",
     )
-    messages = {name: {"name": name, "payload": payloads[name, "validation"]} for name in bodies}
+    messages: Document = {name: {"name": name, "payload": payloads[name, "validation"]} for name in bodies}
     for model in EVENT_CLASSES:
-        messages[model.__name__] |= _about_event(model, reach)
+        summary = " ".join((model.__doc__ or "").split())
+        messages[model.__name__] |= {"title": model.type_name(), "summary": summary, "headers": GUARD}
     replies = tuple(dict.fromkeys(name for exchange in exchanges for name in exchange.replies))
     channels = {exchange.channel: _channel(exchange.address, exchange.messages) for exchange in exchanges}
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     document = {
         "asyncapi": "3.0.0",
         "info": {
             "title": "Parley",
-            "version": version,
-            "description": "What travels on NATS. In words, with the rules: docs/events.md.",
+            "version": "1",
+            "description": "What travels on NATS. In words, with rules and examples: docs/events.md.",
             "license": {"name": "Apache-2.0"},
         },
         "defaultContentType": "application/json",
@@ -114,45 +131,36 @@ def asyncapi(reach: Reachability) -> Document:
     return dict[str, Any](json.loads(json.dumps(document), object_hook=_plain_discriminator))
 
 
-def applications() -> list[Application]:
-    """All of them, with the subscribers that they declare."""
-    settings = Settings(database_url="", parley_home=ROOT / ".parley")
-    return [import_module(spec.module).build(settings) for spec in SERVICES.values() if spec.consumers]
+def _consumers() -> Iterator[Exchange]:
+    """What the services receive from streams."""
+    for service, spec in SERVICES.items():
+        for durable in spec.consumers:
+            text = f"The durable consumer {durable.name} of the stream {durable.stream}."
+            messages = {SESSIONS: EVENTS, TIMERS: ("Deadline",)}.get(durable.stream, ("Advisory",))
+            yield Exchange(service, "receive", durable.filter_subject, text, messages)
 
 
-def _of_subscribers(reach: Reachability, bodies: dict[str, Any]) -> Iterator[Exchange]:
-    """What the services receive. Adds the types of requests and answers to `bodies`."""
-    subscribers: list[tuple[str, Any]] = [
-        (app.service, subscriber) for app in applications() for subscriber in app.broker.subscribers
-    ]
-    for service, subscriber in sorted(subscribers, key=lambda pair: (pair[0], pair[1].subject.template)):
-        subject, does = subscriber.subject.template, flat(subscriber.specification.description)
-        match subscriber:
-            case RequestSubscriber(request=request, answer=answer):
-                asked = request.__name__ if request else "Empty"
-                answered = "Bytes" if answer is bytes else answer.__name__
-                bodies |= {asked: request or Literal[""], answered: answer}
-                failed = ("ErrorReply",) if subject.startswith(store_api.PREFIX) else ()
-                does = does or f"{service} answers {subject}."
-                yield Exchange(service, "receive", subject, does, (asked,), (answered, *failed), subscriber.queue)
-            case DurableSubscriber(durable=durable):
-                gets_all = durable.filter_subject == "session.>"
-                due = (model for model in EVENT_CLASSES if gets_all or service in reach.dues(model.type_name()))
-                events = tuple(model.__name__ for model in due)
-                messages = {SESSIONS: events, TIMERS: ("Deadline",)}.get(durable.stream, ("Advisory",))
-                text = f"{does} The durable consumer {durable.name} of the stream {durable.stream}."
-                yield Exchange(service, "receive", subject, text, messages)
+def _of_workers() -> Iterator[Exchange]:
+    """The requests that every worker answers."""
+    for worker in WORKERS:
+        yield Exchange(worker, "receive", f"{PING}.{worker}", "Say that the event loop runs.", ("Empty",), ("Bytes",))
+        text = "The draft as it is so far; no answer if another process writes it."
+        yield Exchange(worker, "receive", "draft.get.{session_id}", text, ("Empty",), ("Delta",))
 
 
-def _about_event(model: type[Event], reach: Reachability) -> Document:
-    kind, event = model.type_name(), example_of(model, reach).event
-    return {
-        "title": kind,
-        "summary": flat(model.__doc__),
-        "description": f"It makes one of these due: {', '.join(reach.dues(kind))}.",
-        "headers": GUARD,
-        "examples": [{"name": kind, "payload": event.model_dump(mode="json")}],
-    }
+def _of_the_executor(bodies: dict[str, Any]) -> Iterator[Exchange]:
+    """Adds the types of requests and answers to `bodies`."""
+    for subject, text, request, answer in TOOL_REQUESTS:
+        bodies |= {request.__name__: request, answer.__name__: answer}
+        yield Exchange("executor", "receive", subject, text, (request.__name__,), (answer.__name__,), "executor")
+
+
+def _of_plan_store(bodies: dict[str, Any]) -> Iterator[Exchange]:
+    """Adds the types of requests and answers to `bodies`."""
+    for verb in store_api.VERBS:
+        bodies |= {verb.request.__name__: verb.request, verb.answer.__name__: verb.answer}
+        text, replies = f"plan_store answers {verb.subject}.", (verb.answer.__name__, "ErrorReply")
+        yield Exchange("plan_store", "receive", verb.subject, text, (verb.request.__name__,), replies, "plan_store")
 
 
 def _channel(address: str | None, messages: tuple[str, ...]) -> Document:
