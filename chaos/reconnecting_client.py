@@ -57,7 +57,7 @@ class ReconnectingClient:
         self._connection.reconnect()
 
     async def send(self, message: Json) -> None:
-        """Send the message until an event or a refusal answers it. Raises Refused."""
+        """Send the message until an event or a refusal answers it. Raises RequestRefused."""
         pending = self._connection.pending
         while True:
             await self._connection.send(CLIENT_MESSAGES.validate_python(message))

@@ -79,7 +79,7 @@ class StepExecutor(ABC):
     async def open(self, settings: Any) -> None:  # noqa: B027  optional
         """Prepare for steps, once in each executor process. `settings` are Parley's own (shared.settings).
 
-        The executor retries it while it raises `Unavailable`. After any other exception the steps that it would run
+        The executor retries it while it raises `ToolUnavailable`. After any other exception the steps that it would run
         fail with the reason; their tools are not run instead.
         """
 

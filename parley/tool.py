@@ -98,7 +98,7 @@ class Tool[A: BaseModel]:
     `arguments` is the pydantic model of a call's arguments: a call that does not fit it fails before `run` is called.
     It may also be a JSON schema: then `run` gets the arguments unvalidated.
     `run` returns a JSON-serializable result (also models, dates, decimals, sets), or raises `Refused`, `Failed` or
-    `Unavailable`. Any other exception also fails the call; if the tool changes something, the outcome is unknown.
+    `ToolUnavailable`. Any other exception also fails the call; if the tool changes something, the outcome is unknown.
 
     `effect`: "read" changes nothing and may be repeated at any time; "write" changes something; "irreversible"
     cannot be undone. `policy` says when the user has to approve a call: "always", "writes", "never"; "deny" forbids

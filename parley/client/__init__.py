@@ -1,7 +1,7 @@
 """The Python client of a running Parley.
 
-async with Parley("http://127.0.0.1:8001", token=...) as parley:
-    session = await parley.start("Cancel order #W1 …", workflow="agentflow")
+async with Parley("http://127.0.0.1:8001", token=...) as client:
+    session = await client.start("Cancel order #W1 …", workflow="agentflow")
     shown = await session.wait()
 """
 

@@ -107,7 +107,7 @@ class Parley:
         return await self._rest.get(MemoryPage, "/api/memories", q=query)
 
     async def forget(self, memory_id: str) -> None:
-        """Delete one of my memories, by its `id`. Raises Refused (`not_found`) if there is none with this id."""
+        """Delete one of my memories, by its `id`. Raises RequestRefused (`not_found`) if there is none with this id."""
         await self._rest.ask("DELETE", f"/api/memories/{quote(memory_id, safe='')}")
 
     async def library(self, query: str = "") -> LibraryPage:

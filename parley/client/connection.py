@@ -133,7 +133,7 @@ class Connection:
                 return message
 
     async def until[M: s.ServerMessage](self, kind: type[M], matches: Callable[[M], bool] = lambda _: True) -> M:
-        """The next message of this class that matches; earlier ones are dropped. Raises Refused for an error."""
+        """The next message of this class that matches; earlier ones are dropped. Raises RequestRefused for an error."""
         async for message in self:
             if isinstance(message, kind) and matches(message):
                 return message

@@ -29,25 +29,25 @@ from parley.events.values import (
 class EarlierRound(Stored):
     """An earlier request and its outcome, both shortened."""
 
-    request: str = Field(description="the request of this round")
-    outcome: str = Field(description="its outcome")
+    request: str = Field(description="the earlier request")
+    outcome: str = Field(description="how it ended")
 
 
 class CarriedEntry(Stored):
     """An entry of the parent's transcript."""
 
     by: Speaker = Field(description="who said it or did it")
-    kind: EntryKind = Field(description="what it is")
+    kind: EntryKind = Field(description="what was said or done")
     text: str = Field(description="the words; what a service said is its reply as JSON")
 
 
 class CarriedPlan(Stored):
-    """The parent's plan. `author` is the actor that drafted or edited it; `task` is that of an execution plan.
+    """The parent's plan. In the fork it is a task of its own: steps that the parent has run or runs do not count
+    for it."""
 
-    The fork's plan becomes a task of its own: steps that the parent has run or runs do not count for it.
-    """
-
-    kind: PlanKind = Field("text", description="`text`: sentences; `path`: nodes of a flow")
+    kind: PlanKind = Field(
+        "text", description="`text`: sentences; `path`: nodes of a flow; `execution`: calls of tools"
+    )
     goal: Text = Field(description="what the plan is for, in a sentence")
     steps: Steps = Field(description="what to do, in order")
     notes: str = Field("", description="anything the steps do not say")
@@ -80,13 +80,10 @@ class CarriedCode(Stored):
 
 
 class Carried(Stored):
-    """Everything that the fork begins with. It names no artefact, so purging the parent takes nothing from the fork.
+    """Everything that the fork begins with. It names no artefact, so purging the parent takes nothing from the
+    fork.
 
-    `plan_number` and `code_number` count the parent's versions. A carried plan or program is the newest of them, and
-    the fork's next one gets the next number. `unread` are the messages that no draft has
-    taken in. Older releases wrote `rounds` and `feedback` in place of the transcript. `flow_states` holds, by flow,
-    what earlier paths returned. `files`, by name: the session's
-    files, whose bytes are stored under the fork's own name before this event.
+    Older releases wrote `rounds` and `feedback` in place of the transcript.
     """
 
     title: Annotated[str, Field(max_length=500, description="the session's title")] = ""
@@ -95,24 +92,29 @@ class Carried(Stored):
     time_zone: TimeZone | None = Field(
         None, exclude_if=is_none, description="the IANA name of the person's time zone, where it is known"
     )
-    knowledge: tuple[Knowledge, ...] = Field((), description="what the planner is given beside the request")
-    request: str = Field("", description="the request of this round")
-    rounds: tuple[EarlierRound, ...] = Field((), description="earlier requests with their outcomes")
+    knowledge: tuple[Knowledge, ...] = Field((), description="texts and files that came with the request")
+    request: str = Field("", description="the request that the session works on")
+    rounds: tuple[EarlierRound, ...] = Field(
+        (), description="earlier requests with their outcomes, from older releases"
+    )
     transcript: Annotated[
         tuple[CarriedEntry, ...], Field(exclude_if=is_empty, description="the parent's transcript, oldest first")
     ] = ()
-    feedback: tuple[str, ...] = Field((), description="feedback for the next draft")
+    feedback: tuple[str, ...] = Field((), description="feedback for the next draft, from older releases")
     unread: tuple[str, ...] = Field((), description="messages sent during work that no draft has used yet")
     plan: CarriedPlan | None = Field(None, description="the parent's plan; it is in review again")
     plan_number: int = Field(
-        0, ge=0, description="how many versions of the plan the parent had; the plan is the last of them"
+        0,
+        ge=0,
+        description="how many versions of the plan the parent had; the plan is the last of them, and the "
+        "next gets the next number",
     )
     code: CarriedCode | None = Field(None, description="the program of this plan; it is in review again")
     code_number: int = Field(
         0, ge=0, description="how many versions of the program the parent had; the program is the last of them"
     )
     answer: str = Field("", description="the answer to the request, if there is one")
-    confidence: float = Field(0, ge=0, le=1, description="0 to 1")
+    confidence: float = Field(0, ge=0, le=1, description="how sure the answer is, 0 to 1")
     flow_states: dict[str, tuple[dict[str, JsonValue], ...]] = Field(
         default_factory=dict, description="by flow, what its earlier paths produced, the newest last"
     )
@@ -123,5 +125,7 @@ class Carried(Stored):
         description="whether the parent can be about somebody; left out if about several, and by older releases",
     )
     files: Annotated[dict[str, FileRef], Field(exclude_if=is_empty)] = Field(
-        default_factory=dict, description="by name, the session's files; absent where there are none"
+        default_factory=dict,
+        description="by name, the session's files, whose bytes are stored under the fork's own name before "
+        "this event; absent where there are none",
     )  # format 2

@@ -20,11 +20,7 @@ def _is_empty(value: tuple[object, ...]) -> bool:
 class Event(Stored):
     """A fact of one session: frozen, in the past tense, never changed once stored.
 
-    `version` counts the accepted events of its session, 1..n. `causation_id` is the id of the event that led to this
-    one. `actor` is `user:<id>`, the name of a service, or `keeper`. `needs` is the format that a reader must know: a
-    release with a lower FORMAT does not fold the event. `rules` raises the session's rules to this number. `usage`: the
-    model calls that this event accounts for. `ended`: the actions that this event ends without an outcome of their own,
-    and why. `begins`: the quiet reads that it starts. Fields with their default value are not stored.
+    Fields with their default value are not stored.
     """
 
     made_by: ClassVar[tuple[Maker, ...]] = ()  # services that NATS lets append it; the gateway for users

@@ -61,25 +61,23 @@ MAX_NEXT = 4  # messages that an answer proposes
 class MessageReceived(Event):
     """A user sent a message. Version 1 of a session is a request, with workflow, settings and knowledge.
 
-    For a session that the keeper begins by schedule, `owner` is the user that it belongs to, and `via` is
-    `template/<id>/<time>`.
-
-    A remark is about what is in review or at rest. It only makes a service due; that service's event decides how it
-    counts.
+    A remark only makes a service due; that service's event decides how it counts.
     """
 
     made_by = ("gateway", "plan_store")
     type: Literal["message.received"] = "message.received"
-    text: Text = Field(description="the words")
+    text: Text = Field(description="the message")
     intent: Intent = Field(
         "request",
         description="`request` begins a round; `feedback` asks for another version of what is in review; `remark` "
         "is about what is in review or at rest; `guidance` was sent during work",
     )
-    workflow: Workflow | None = Field(None, description="the name of the workflow that the session follows")
-    settings: SessionSettings | None = Field(None, description="the session's settings; unchanged where left out")
+    workflow: Workflow | None = Field(
+        None, description="the workflow that the session follows from now on; none: as before"
+    )
+    settings: SessionSettings | None = Field(None, description="the session's settings from now on; none: as before")
     knowledge: Annotated[
-        tuple[Knowledge, ...], Field(max_length=20, description="what the planner is given beside the request")
+        tuple[Knowledge, ...], Field(max_length=20, description="texts and files that came with the request")
     ] = ()
     time_zone: TimeZone | None = Field(
         None,
@@ -113,15 +111,13 @@ class RemarkAnswered(Event):
 
 
 class PlanDrafted(Event):
-    """The planner's proposal. Its version as a plan is the version of this event.
-
-    `begins_round`, here and below: the remark that the draft answers is a new request. `task`: one id for all versions
-    of an execution plan. `checks`: how its draft was checked against the tools.
-    """
+    """The planner's proposal. Its version as a plan is the version of this event."""
 
     made_by = ("planner", "gateway")
     type: Literal["plan.drafted"] = "plan.drafted"
-    kind: PlanKind = Field("text", description="`text`: sentences; `path`: nodes of a flow")
+    kind: PlanKind = Field(
+        "text", description="`text`: sentences; `path`: nodes of a flow; `execution`: calls of tools"
+    )
     goal: Text = Field(description="what the plan is for, in a sentence")
     steps: Steps = Field(description="what to do, in order")
     notes: str = Field("", description="anything the steps do not say")
@@ -174,18 +170,13 @@ class PlanEdited(Event):
 
 
 class PlanApproved(Event):
-    """A user approved exactly this version and content. For an execution plan it holds the turn of its steps.
-
-    `already_done`: the actions that an earlier version of the plan has finished; they do not run again. `preapproved`:
-    the steps with references whose calls the user approved with any values (format 2). `deferred`: nothing starts
-    before the user starts the plan (format 2).
-    """
+    """A user approved exactly this version and content. For an execution plan it holds the turn of its steps."""
 
     made_by = ("gateway",)
     type: Literal["plan.approved"] = "plan.approved"
     plan_version: Version = Field(description="the plan's version: the version of the event that made it")
     hash: str = Field(description="SHA-256 (hex) of the canonical JSON (RFC 8785) of what was approved")
-    turn: Version | None = Field(None, description="counts the session's turns")
+    turn: Version | None = Field(None, description="number of the turn that it begins; none: nothing runs")
     actions: Annotated[tuple[ActionSpec, ...], Field(max_length=100, description="the tool calls of the turn")] = ()
     already_done: Annotated[
         tuple[ActionId, ...],
@@ -300,22 +291,23 @@ class CodeRejected(Event):
 
 
 class QuestionAsked(Event):
-    """The session waits for the user's answer. `question_id` names what the answer is about.
-
-    `form`: the subject of the question as data, for a page that shows it in its own way.
-    """
+    """The session waits for the user's answer."""
 
     made_by = (*WORKERS, "gateway")
     type: Literal["question.asked"] = "question.asked"
-    question_id: ActionId = Field(description="the question meant; none: the open one")
-    kind: QuestionKind = Field(
-        description="what the question is about: the request, what comes next, the budget, whether to go on after "
-        "many turns, an action, or an uncertain action"
+    question_id: ActionId = Field(
+        description="names the question in its answer; the id of the action that it is about, if any"
     )
-    text: Text = Field(description="the words")
-    options: tuple[Option, ...] = Field((), description="the answers to choose from; empty: any text")
+    kind: QuestionKind = Field(
+        description="the request, what comes next, the budget, whether to go on after many turns, an "
+        "action, or an uncertain action"
+    )
+    text: Text = Field(description="the question")
+    options: tuple[Option, ...] = Field((), description="the options to choose from; empty: any text")
     form: dict[str, JsonValue] | None = Field(
-        None, description="the values that the question is about; none: the text says it all"
+        None,
+        description="the subject of the question as data, for a page that shows it in its own way; none: "
+        "the text says it all",
     )
     several: bool = Field(False, exclude_if=is_empty, description="true: several of the options may be chosen")
     further: tuple[FurtherQuestion, ...] = Field(
@@ -324,16 +316,12 @@ class QuestionAsked(Event):
 
 
 class QuestionAnswered(Event):
-    """The user's answer to the question `question_id` of this `kind`.
-
-    `key`: the option that the user chose, if any. `is_input`: the answer is the action's input; otherwise its result.
-    `asked_version`: version of the event that asked; 0 if no event did, as for an uncertain outcome.
-    """
+    """The user's answer to a question."""
 
     made_by = ("gateway",)
     type: Literal["question.answered"] = "question.answered"
-    question_id: ActionId = Field(description="the question meant; none: the open one")
-    text: Text = Field(description="the words")
+    question_id: ActionId = Field(description="the question that is answered")
+    text: Text = Field(description="the answer")
     key: str | None = Field(None, description="the key of the chosen option; none: the person wrote something else")
     kind: QuestionKind | None = Field(
         None, exclude_if=is_none, description="the question's kind; left out by older releases"
@@ -352,7 +340,8 @@ class QuestionAnswered(Event):
         Field(
             ge=0,
             exclude_if=is_empty,
-            description="version of the event that asked; left out where none did, and by older releases",
+            description="version of the event that asked; left out where none did, as for an uncertain outcome, "
+            "and by older releases",
         ),
     ] = 0
 
@@ -360,21 +349,17 @@ class QuestionAnswered(Event):
 class TurnPlanned(Event):
     """The actions of the next turn, and which of them need approval and why.
 
-    Without actions nothing is left to do, and the answer follows. `sub_goals` are the remaining sub-goals of the
-    request, including this turn's. `final`: when these actions succeed, the request is fulfilled.
-
-    `plan_version`: the actions are the steps of this execution plan, which the session's settings approve (format 2).
-    `already_done`: the actions that an earlier version of the plan has finished.
+    Without actions nothing is left to do, and the answer follows.
     """
 
     made_by = ("planner", "gateway")
     type: Literal["turn.planned"] = "turn.planned"
-    turn: Version = Field(description="counts the session's turns")
+    turn: Version = Field(description="number of the turn")
     sub_goal: Text = Field(description="what the turn is for")
     actions: Annotated[tuple[ActionSpec, ...], Field(max_length=MAX_ACTIONS, description="the tool calls of the turn")]
     selected_tool: str = Field("", description="the tool that the planner chose first")
     required_skills: tuple[str, ...] = Field((), description="the skills that the sub-goal needs")
-    reasoning: str = Field("", description="why, in words")
+    reasoning: str = Field("", description="why the planner chose these actions")
     say: Annotated[
         str, Field(exclude_if=is_empty, description="words to the person beside it: answers, what is new")
     ] = ""
@@ -382,7 +367,8 @@ class TurnPlanned(Event):
         None, exclude_if=is_none, description="version of the offer that was taken; absent where none was"
     )
     sub_goals: Annotated[
-        tuple[Line, ...], Field(max_length=100, description="the sub-goals that remain, in order")
+        tuple[Line, ...],
+        Field(max_length=100, description="the sub-goals of the request that remain, in order, this turn's included"),
     ] = ()
     given_up: Annotated[
         tuple[Line, ...],
@@ -452,7 +438,7 @@ class TurnRequested(Event):
 
     made_by = ("gateway",)
     type: Literal["turn.requested"] = "turn.requested"
-    turn: Version = Field(description="counts the session's turns")
+    turn: Version = Field(description="number of the turn")
     sub_goal: Text = Field(description="what the turn is for")
     actions: Annotated[
         tuple[ActionSpec, ...], Field(min_length=1, max_length=MAX_ACTIONS, description="the tool calls of the turn")
@@ -462,14 +448,13 @@ class TurnRequested(Event):
 class TurnChanged(Event):
     """The open actions of the turn are replaced by these. An unchanged action keeps its approval.
 
-    Reasons: a condition leaves the path, the user changed it, the next node got its arguments, or the executor ruled an
-    action more strictly than planned. `overrides`: values that the user set in the flow's state, and `override_id` the
-    finished action that they become. `dropped`: actions that will not run; `unchanged`: actions that stay as they were.
+    Reasons: a condition leaves the path, the user changed it, the next node got its arguments, or the executor
+    ruled an action more strictly than planned.
     """
 
     made_by = ("executor", "gateway")
     type: Literal["turn.changed"] = "turn.changed"
-    turn: Version = Field(description="counts the session's turns")
+    turn: Version = Field(description="number of the turn")
     actions: Annotated[
         tuple[ActionSpec, ...],
         Field(max_length=MAX_ACTIONS, description="the actions that replace all that have not started"),
@@ -503,7 +488,7 @@ class TurnChanged(Event):
 
 
 class ApprovalGiven(Event):
-    """A user approved one action with exactly these arguments (`hash`)."""
+    """A user approved one action with exactly these arguments."""
 
     made_by = ("gateway",)
     type: Literal["approval.given"] = "approval.given"
@@ -517,20 +502,15 @@ class ApprovalDenied(Event):
     made_by = ("gateway",)
     type: Literal["approval.denied"] = "approval.denied"
     action_id: ActionId = Field(description="the action's id")
-    reason: str = Field("", description="why, in words")
+    reason: str = Field("", description="why the user denied it; may be empty")
 
 
 class ApprovalExpired(Event):
-    """The request of event `requested_version` was not answered in time. `denied`:
-
-    the actions that waited for approval.
-
-    `unanswered`: the step whose question expired; it has failed.
-    """
+    """A request for approval, or a step's question, was not answered in time."""
 
     made_by = ("plan_store",)
     type: Literal["approval.expired"] = "approval.expired"
-    requested_version: Version = Field(description="version of the event that asked for the approval")
+    requested_version: Version = Field(description="version of the event that asked")
     denied: Annotated[
         tuple[ActionId, ...],
         Field(
@@ -576,10 +556,7 @@ class ActionsWoken(Event):
 
 
 class ActionPolled(Event):
-    """A polling step saw a new value, or ended. `looks` counts its polls so far.
-
-    `error` tells why the poll failed, or why the step gave up. Polls that see nothing new are not recorded.
-    """
+    """A polling step saw a new value, or ended. Polls that see nothing new are not recorded."""
 
     made_by = ("plan_store",)
     type: Literal["action.polled"] = "action.polled"
@@ -628,20 +605,16 @@ class ResultLost(Event):
     type: Literal["result.lost"] = "result.lost"
     action_id: ActionId = Field(description="the action's id")
     attempt: Attempt = Field(1, description="the number of the attempt at this action, from 1")
-    reason: str = Field(description="why, in words")
+    reason: str = Field(description="why it could not be stored")
 
 
 class ActionSkipped(Event):
-    """An action that will not run. `planned_again`: the plan's actions that can go on now.
-
-    `output`: what the user gave in its place. `dependents`: actions skipped with it, because they refer to its output
-    (format 2).
-    """
+    """A user skipped an action: it will not run."""
 
     made_by = ("gateway",)
     type: Literal["action.skipped"] = "action.skipped"
     action_id: ActionId = Field(description="the action's id")
-    reason: str = Field("", description="why, in words")
+    reason: str = Field("", description="why the user skipped it; may be empty")
     output: JsonValue = Field(
         None,
         exclude_if=is_none,
@@ -673,38 +646,39 @@ class ActionUncertain(Event):
     type: Literal["action.uncertain"] = "action.uncertain"
     action_id: ActionId = Field(description="the action's id")
     attempt: Attempt = Field(1, description="the number of the attempt at this action, from 1")
-    reason: str = Field(description="why, in words")
+    reason: str = Field(description="why the outcome is unknown")
     effect: Effect | None = Field(None, exclude_if=is_none, description="what the tool does to the world")
 
 
 class TurnVerified(Event):
-    """The verifier's verdict on a turn. `rule` names the rule that decided; "" if a model did.
-
-    `sub_goals`: a verdict on each sub-goal, if the turn worked on several.
-    """
+    """The verifier's verdict on a turn."""
 
     made_by = ("verifier",)
     type: Literal["turn.verified"] = "turn.verified"
-    turn: Version = Field(description="counts the session's turns")
+    turn: Version = Field(description="number of the turn")
     status: Status = Field(description="how the turn went")
     next_action: NextAction = Field(description="what should happen next")
     execution_analysis: str = Field("", description="the verifier's analysis of the execution")
     memory_analysis: str = Field("", description="the verifier's analysis of the memory")
-    reasoning: str = Field("", description="why, in words")
+    reasoning: str = Field("", description="the reasons for the verdict")
     rule: str = Field("", description="the rule that gave the verdict; empty when a model did")
     sub_goals: Annotated[
         tuple[SubGoalVerdict, ...],
-        Field(max_length=MAX_ACTIONS, exclude_if=is_empty, description="the sub-goals that remain, in order"),
+        Field(
+            max_length=MAX_ACTIONS,
+            exclude_if=is_empty,
+            description="a verdict on each sub-goal, if the turn had several",
+        ),
     ] = ()
 
 
 class AnswerGiven(Event):
-    """The generator's answer; `confidence` 0..1, `evidence` the ids of the actions that support it."""
+    """The generator's answer to the request."""
 
     made_by = ("generator",)
     type: Literal["answer.given"] = "answer.given"
-    text: Text = Field(description="the words")
-    confidence: float = Field(ge=0, le=1, description="0 to 1")
+    text: Text = Field(description="the answer as Markdown")
+    confidence: float = Field(ge=0, le=1, description="how sure the answer is, 0 to 1")
     evidence: tuple[ActionId, ...] = Field((), description="ids of the actions that support it")
     next: tuple[Line, ...] = Field(
         (), max_length=MAX_NEXT, exclude_if=is_empty, description="messages that the person could send next"
@@ -712,10 +686,7 @@ class AnswerGiven(Event):
 
 
 class AnswerJudged(Event):
-    """The user's judgement of the answer. An accepted answer's path becomes an example;
-
-    a saved one is in the library.
-    """
+    """The user's judgement of the answer."""
 
     made_by = ("gateway",)
     type: Literal["answer.judged"] = "answer.judged"
@@ -737,7 +708,7 @@ class BudgetRaised(Event):
     made_by = ("gateway",)
     type: Literal["budget.raised"] = "budget.raised"
     tokens: int = Field(0, ge=0, description="the number of tokens to add")
-    cost: float = Field(0, ge=0, allow_inf_nan=False, description="US dollars")
+    cost: float = Field(0, ge=0, allow_inf_nan=False, description="US dollars to add")
     calls: int = Field(0, ge=0, exclude_if=is_empty, description="the number of tool calls to add; left out where 0")
     seconds: int = Field(0, ge=0, exclude_if=is_empty, description="the seconds of work to add; left out where 0")
 
@@ -757,7 +728,7 @@ class SessionStopped(Event):
 
     made_by = ("gateway",)
     type: Literal["session.stopped"] = "session.stopped"
-    reason: str = Field("", description="why, in words")
+    reason: str = Field("", description="why the user stopped it; may be empty")
 
 
 class SessionPaused(Event):
@@ -777,20 +748,24 @@ class SessionResumed(Event):
 
 
 class SessionFailed(Event):
-    """A phase could not be completed within its attempts. `model_reply`: what a model replied instead, if it did."""
+    """A phase could not be completed within its attempts."""
 
     made_by = (*WORKERS, "plan_store")
     type: Literal["session.failed"] = "session.failed"
     phase: Line = Field(description="the phase that failed")
-    reason: Text = Field(description="why, in words")
+    reason: Text = Field(description="why the phase failed")
     retryable: bool = Field(True, description="whether `retry` can help")
     model_reply: Annotated[
-        str, Field(max_length=20_000, description="the model's raw reply, at most 20,000 characters")
+        str,
+        Field(
+            max_length=20_000,
+            description="what a model replied instead of what was asked, at most 20,000 characters; empty: nothing",
+        ),
     ] = ""
 
 
 class SessionRetried(Event):
-    """The phase that failed or was stopped is due again. `planned_again`: the actions that will run once more."""
+    """The phase that failed or was stopped is due again."""
 
     made_by = ("gateway",)
     sentence = "retried"

@@ -21,8 +21,10 @@ from parley.events.values import (
 class OfferedPlan(Stored):
     """A plan. Its fields are those of `plan.drafted`."""
 
-    type: Literal["plan"] = Field("plan", description="what is offered")
-    kind: PlanKind = Field("text", description="`text`: sentences; `path`: nodes of a flow")
+    type: Literal["plan"] = "plan"
+    kind: PlanKind = Field(
+        "text", description="`text`: sentences; `path`: nodes of a flow; `execution`: calls of tools"
+    )
     goal: Text = Field(description="what the plan is for, in a sentence")
     steps: Steps = Field(description="what to do, in order")
     notes: str = Field("", description="anything the steps do not say")
@@ -43,7 +45,7 @@ class OfferedPlan(Stored):
 class OfferedCode(Stored):
     """A program. Its fields are those of `code.drafted`."""
 
-    type: Literal["code"] = Field("code", description="what is offered")
+    type: Literal["code"] = "code"
     code: Text = Field(description="the whole program")
     explanation: str = Field("", description="what the generator says about it")
     wish: Annotated[str, Field(exclude_if=is_empty, description="what the person wants that the plan does not say")] = (
@@ -54,13 +56,14 @@ class OfferedCode(Stored):
 class OfferedTurn(Stored):
     """A turn. Its fields are those of `turn.planned`; the ids of its actions are given when it is taken."""
 
-    type: Literal["turn"] = Field("turn", description="what is offered")
+    type: Literal["turn"] = "turn"
     sub_goal: Text = Field(description="what the turn is for")
     actions: Annotated[tuple[ActionSpec, ...], Field(max_length=100, description="the tool calls of the turn")]
     selected_tool: str = Field("", description="the tool that the planner chose first")
-    reasoning: str = Field("", description="why, in words")
+    reasoning: str = Field("", description="why the planner chose these actions")
     sub_goals: Annotated[
-        tuple[Line, ...], Field(max_length=100, description="the sub-goals that remain, in order")
+        tuple[Line, ...],
+        Field(max_length=100, description="the sub-goals of the request that remain, in order, this turn's included"),
     ] = ()
     final: bool = Field(False, description="true: the request is fulfilled when these actions succeed")
     path: PathPlan | None = Field(

@@ -82,7 +82,7 @@ TellsSubjects = Annotated[
 
 
 class Ended(Stored):
-    """An action that an event ends without an outcome of its own. `began`: it was running."""
+    """An action that an event ends without an outcome of its own."""
 
     id: ActionId = Field(description="the action")
     reason: EndReason = Field(
@@ -110,18 +110,15 @@ class Knowledge(Stored):
     """Context that the user gives the planner with a request: a text, a file, a repository's outline."""
 
     name: Line = Field(description="its name")
-    text: Annotated[str, Field(max_length=50_000, description="the words")]
+    text: Annotated[str, Field(max_length=50_000, description="the text itself")]
 
 
 class Planning(Stored):
-    """How a path is planned. `flow`: the flow to use; "" lets the planner choose.
+    """How a path is planned."""
 
-    Without `use_planning`, the session walks the full graph of `flow`, or of the first flow. It does so too after
-    `max_retries` invalid plans, if `fallback_enabled`. `cache`: reuse a path that was planned for the same request and
-    state.
-    """
-
-    use_planning: bool = Field(True, description="false: Parley walks the full graph")
+    use_planning: bool = Field(
+        True, description="false: the session walks the full graph of `flow`, or of the first flow"
+    )
     flow: Annotated[str, Field(max_length=500, description="the flow to use; empty: the planner chooses")] = ""
     temperature: float = Field(0.3, ge=0, le=2, description="the sampling temperature of the planning model")
     max_retries: int = Field(3, ge=1, le=10, description="the largest number of proposals by the model")
@@ -132,21 +129,7 @@ class Planning(Stored):
 
 
 class SessionSettings(Stored):
-    """What a session may do. Budgets count from its beginning; None: no limit. `approval_timeout` is in seconds.
-
-    `call_budget` limits tool calls, `time_budget` the seconds during which a service works.
-
-    `world`: the shared sample store, or a copy for this session. `recall`: the planner may use outcomes of the owner's
-    earlier sessions, and later sessions may use this one's. `quality`: with `economy` no model verifies turns, with
-    `thorough` a model verifies every turn; operators can configure a model for each. `task`: the answer is a test task,
-    drafted from the knowledge that came with the request. `confirm`: where a flow stops for the user: before its path
-    and at nodes that ask for it, only at these nodes, or nowhere (except for approvals). `generator`: the plan
-    generator that drafts execution plans; "": the default one. `require_plan_approval`: whether an execution plan waits
-    for approval before it runs. Without it each call still asks by its own policy. `tools`: the only tools that an
-    execution plan may call; empty: all. `model`: the model to use, one that the operator configured; "": the one
-    configured for each service. `instructions`: what the planner follows in every version of an execution plan, in
-    addition to Parley's own rules.
-    """
+    """What a session may do. Budgets count from its beginning."""
 
     max_turns: int = Field(
         5, ge=1, le=100, description="the largest number of turns after the person's last word: then they are asked"
@@ -179,13 +162,19 @@ class SessionSettings(Stored):
     world: Literal["shared", "own"] = Field(
         "shared", description="the shared sample store, or a fresh copy for this session"
     )
-    recall: bool = Field(True, description="whether the planner may use outcomes of earlier sessions")
+    recall: bool = Field(
+        True,
+        description="whether the planner may use outcomes of the owner's earlier sessions, and later "
+        "sessions this one's",
+    )
     quality: Quality = Field(
         "balanced",
-        description="when a model judges a turn: `economy` never, `thorough` always, `balanced` where the rules are "
-        "not certain",
+        description="when a model judges a turn: `economy` never, `thorough` always, `balanced` where the "
+        "rules are not certain; operators can configure a model for each",
     )
-    task: bool = Field(False, description="true: the answer is a test task")
+    task: bool = Field(
+        False, description="true: the answer is a test task, drafted from the knowledge that came with the request"
+    )
     confirm: Confirm = Field(
         "nodes",
         description="where a flow stops for a person: `path` before the path and at nodes that ask for it, `nodes` "
@@ -229,7 +218,8 @@ class SessionSettings(Stored):
         Field(
             max_length=20_000,
             exclude_if=is_empty,
-            description="instructions that every version of an execution plan must follow; absent where there are none",
+            description="what the planner follows in every version of an execution plan, beside Parley's own "
+            "rules; absent where there are none",
         ),
     ] = ""
 
@@ -237,35 +227,38 @@ class SessionSettings(Stored):
 class FurtherQuestion(Stored):
     """A question that is asked together with another one."""
 
-    text: Annotated[str, Field(min_length=1, max_length=50_000, description="the words")]
-    options: tuple[Option, ...] = Field((), description="the answers to choose from; empty: any text")
+    text: Annotated[str, Field(min_length=1, max_length=50_000, description="the question")]
+    options: tuple[Option, ...] = Field((), description="the options to choose from; empty: any text")
     several: bool = Field(False, description="true: several of the options may be chosen")
 
 
 class Step(Stored):
-    """One step of a plan: in a text plan a sentence, in a path also a node and its arguments.
-
-    In an execution plan it has an `id`, which is the same in all versions of its task and never reused. `after` names
-    the steps that must succeed before it, and its arguments may refer to outputs of earlier steps. `for_each` refers to
-    a list in an earlier step's output: the step runs once for each `{{item}}`. `effect`, `policy` and `waits_for` are
-    the tool's; effect and policy may be unknown until the step is resolved. `fingerprint` is the tool's when the plan
-    was made: the step does not run if the tool has changed since.
-    """
+    """One step of a plan: in a text plan a sentence, in a path also a node and its arguments, in an execution plan
+    a call."""
 
     text: Annotated[str, Field(min_length=1, max_length=2_000, description="the step in words")]
-    tool: Line | None = Field(None, description="name of the tool")
-    arguments: dict[str, JsonValue] | None = Field(None, description="the tool's arguments")
+    tool: Line | None = Field(None, description="name of the tool, or `<flow>.<node>`; none: the step is a sentence")
+    arguments: dict[str, JsonValue] | None = Field(
+        None, description="the arguments, which may refer to outputs of earlier steps"
+    )
     id: StepId | None = Field(
         None,
         exclude_if=is_none,
-        description="of an execution plan's step: its id in all versions of the plan; none: a new step, which gets one",
+        description="of an execution plan's step: its id in all versions of the plan, never used again; "
+        "none: a new step, which gets one",
     )
     after: Annotated[
         tuple[StepId, ...],
         Field(max_length=100, exclude_if=is_empty, description="ids of the steps that must succeed first"),
     ] = ()
-    effect: Effect | None = Field(None, exclude_if=is_none, description="what the tool does to the world")
-    policy: ToolPolicy | None = Field(None, exclude_if=is_none, description="which calls of the tool need an approval")
+    effect: Effect | None = Field(
+        None, exclude_if=is_none, description="what the tool does to the world; absent until the step is resolved"
+    )
+    policy: ToolPolicy | None = Field(
+        None,
+        exclude_if=is_none,
+        description="which calls of the tool need an approval; absent until the step is resolved",
+    )
     waits_for: WaitsFor | None = Field(
         None,
         exclude_if=is_none,
@@ -274,8 +267,8 @@ class Step(Stored):
     for_each: Annotated[str, Field(min_length=1, max_length=500)] | None = Field(
         None,
         exclude_if=is_none,
-        description="the output of an earlier step that is a list: the step runs once for each item; absent where "
-        "it runs once",
+        description="a reference to a list in an earlier step's output: the step runs once for each "
+        "`{{item}}`; absent where it runs once",
     )
     fingerprint: Annotated[str, Field(max_length=64)] | None = Field(
         None,
@@ -289,13 +282,7 @@ Steps = Annotated[tuple[Step, ...], Field(min_length=1, max_length=100)]
 
 
 class ActionSpec(Stored):
-    """One tool call of a turn. `approval_reason` tells why it needs the user's approval; None: it needs none.
-
-    `policy` is the tool's own, if it has one. `repairs` are the corrections made to the model's arguments. `decision`
-    is the domain's ruling: only `skip` and `deny` prevent the call. `quiet`: the read changes nothing and can be
-    repeated, so it starts without an event of its own and counts for no other call. `waits_for`: it is not a call but
-    waits for the user's answer, a time or a condition. `sub_goal`: "" for the turn's own.
-    """
+    """One tool call of a turn."""
 
     id: ActionId = Field(description="its id within the session")
     tool: Line = Field(description="name of the tool")
@@ -309,29 +296,34 @@ class ActionSpec(Stored):
     decision: Decision = Field("proceed", description="the domain's decision; only `skip` and `deny` prevent the call")
     decision_reason: str = Field("", description="the reason of the decision; empty where it needs none")
     quiet: bool = Field(
-        False, description="true: a read that starts without an event of its own, if it needs no approval"
+        False,
+        description="true: a read that can be repeated: it starts without an event of its own, and counts "
+        "for no other call",
     )
     waits_for: WaitsFor | None = Field(
         None,
         exclude_if=is_none,
         description="what the step waits for: a person's answer, a time or a condition; absent where it is a call",
     )
-    sub_goal: Annotated[str, Field(max_length=500, exclude_if=is_empty, description="what the turn is for")] = ""
+    sub_goal: Annotated[
+        str,
+        Field(max_length=500, exclude_if=is_empty, description="the sub-goal that it serves; empty: the turn's own"),
+    ] = ""
 
 
 class SubGoalVerdict(Stored):
     """The status of one of a turn's sub-goals, and why."""
 
-    sub_goal: Text = Field(description="what the turn is for")
-    status: Status = Field(description="how the turn went")
-    reasoning: Annotated[str, Field(max_length=5_000, description="why, in words")] = ""
+    sub_goal: Text = Field(description="the sub-goal")
+    status: Status = Field(description="how it went")
+    reasoning: Annotated[str, Field(max_length=5_000, description="the reasons for the verdict")] = ""
 
 
 class Waiting(Stored):
-    """A step that waits, and until when (aware). With `every` it polls every so many seconds, and gives up then."""
+    """A step that waits for a time, or polls."""
 
     action_id: ActionId = Field(description="the action's id")
-    until: AwareDatetime = Field(description="the instant, with its offset")
+    until: AwareDatetime = Field(description="the instant at which it goes on; a polling step gives up then")
     every: Annotated[int, Field(ge=1)] | None = Field(
         None,
         exclude_if=is_none,
@@ -340,22 +332,20 @@ class Waiting(Stored):
 
 
 class ModelCall(Stored):
-    """One HTTP call of a model, including failed and cancelled ones; `action_id` if it was made for an action.
-
-    Cost is in US dollars, 0 if the model has no price. Latency is in seconds. `attempt`: the number of the call for its
-    question, from 1. `estimated`: the server reported no usage, so tokens are characters / 4.
-    """
+    """One HTTP call of a model, including failed and cancelled ones."""
 
     model: str = Field(description="its name at the endpoint")
     role: str = Field(description="which service asked")
     prompt_tokens: int = Field(ge=0, description="tokens sent")
     cached_tokens: int = Field(ge=0, description="prompt tokens that the provider served from its cache")
     completion_tokens: int = Field(ge=0, description="tokens received")
-    cost: float = Field(ge=0, allow_inf_nan=False, description="US dollars")
-    latency: float = Field(ge=0, allow_inf_nan=False, description="seconds")
-    attempt: int = Field(ge=1, description="the number of the attempt, from 1")
-    outcome: CallOutcome = Field("ok", description="the outcome of the call")
-    estimated: bool = Field(False, description="true: the server did not report tokens, so they are estimated")
+    cost: float = Field(ge=0, allow_inf_nan=False, description="US dollars; 0 if the model has no price")
+    latency: float = Field(ge=0, allow_inf_nan=False, description="seconds until the reply was complete")
+    attempt: int = Field(ge=1, description="the number of the call for its question, from 1")
+    outcome: CallOutcome = Field("ok", description="how the call ended")
+    estimated: bool = Field(
+        False, description="true: the server reported no tokens, so they are estimated as characters / 4"
+    )
     action_id: Annotated[
         str, Field(max_length=64, description="the action that the call was made for; empty: none")
     ] = ""
@@ -374,15 +364,15 @@ class ToolRule(Value):
 
 
 class Artefact(Stored):
-    """A body too large for an event, kept in the object store. Size in bytes, SHA-256 in hex."""
+    """A body too large for an event, kept in the object store."""
 
-    name: Line = Field(description="its name")
+    name: Line = Field(description="its name in the object store")
     size: int = Field(ge=0, description="bytes")
     sha256: str = Field(description="SHA-256 of the body, in hex")
 
 
 class FileRef(Stored):
-    """The content of a session's file: bytes in the object store, found by their SHA-256 in hex."""
+    """The content of a session's file, kept in the object store."""
 
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the file's content, in hex")]
     size: int = Field(ge=0, description="bytes")
@@ -399,16 +389,8 @@ class ActionAttempt(Stored):
 
 
 class Outcome(ActionAttempt):
-    """The outcome of one attempt. `seconds` is how long it ran; `cause` tells why it was ended from outside, if it was.
-
-    With a `size` (bytes) the result is only the beginning of what the tool returned. The full result is being stored,
-    and `result.stored` or `result.lost` follows.
-
-    The tool's pack sets four fields: `confirmed` tells whether the result shows the intended change (None: not
-    checked), `violation` names the rules that the call broke, `handed_over` tells that a person has the request now,
-    `subject` tells whom the call was about ("": the pack cannot tell of this call; None: it never tells).
-    `files`, by name: the new content of the session's files that the call changed; None: the file is deleted.
-    """
+    """The outcome of one attempt. The tool's pack sets `confirmed`, `violation`, `handed_over`, `subject` and
+    `files`."""
 
     ok: bool = Field(description="whether the call succeeded")
     result: JsonValue = Field(None, description="the result; the tool defines its shape")
@@ -416,7 +398,9 @@ class Outcome(ActionAttempt):
     cause: OutcomeCause | None = Field(None, description="why Parley ended the call; none: it ended by itself")
     seconds: float = Field(0, ge=0, allow_inf_nan=False, description="its duration in seconds")
     size: Annotated[int, Field(ge=0)] | None = Field(
-        None, description="bytes of the whole result, where `result` is only its beginning"
+        None,
+        description="bytes of the whole result, where `result` is only its beginning: `result.stored` or "
+        "`result.lost` follows",
     )
     confirmed: bool | None = Field(
         None,
@@ -436,7 +420,8 @@ class Outcome(ActionAttempt):
     subject: Subject | None = Field(
         None,
         exclude_if=is_none,
-        description="whom the call was about, as `<pack>:<name>`; empty where the pack cannot tell; else absent",
+        description="whom the call was about, as `<pack>:<name>`; empty where the pack cannot tell of this "
+        "call; absent where it never tells",
     )
     files: Annotated[dict[str, FileRef | None], Field(exclude_if=is_empty)] = Field(
         default_factory=dict,
@@ -449,19 +434,16 @@ class Recalled(Stored):
     """An outcome of an earlier session of the same owner, as the planner got it."""
 
     session_id: SessionId = Field(description="the earlier session")
-    request: Annotated[str, Field(max_length=500, description="the request of this round")]
-    outcome: Annotated[str, Field(max_length=500, description="its outcome")]
+    request: Annotated[str, Field(max_length=500, description="the earlier request")]
+    outcome: Annotated[str, Field(max_length=500, description="how it ended")]
     lesson: Annotated[str, Field(max_length=500, description="its error, if there was one")] = ""
 
 
 class Check(Stored):
-    """One check: of code "parses", "lints", "tests"; of an execution plan "references", "tools" ….
+    """One check: of code `parses`, `lints`, `tests`; of an execution plan `references`, `tools` …"""
 
-    `ok` None: the check could not run here, or `detail` is only a warning.
-    """
-
-    name: Line = Field(description="its name")
-    ok: bool | None = Field(description="whether the call succeeded")
+    name: Line = Field(description="what was checked")
+    ok: bool | None = Field(description="whether it passed; null: it could not run here, or `detail` is only a warning")
     detail: Annotated[str, Field(max_length=20_000, description="what it said")] = ""
 
 
@@ -475,11 +457,7 @@ class NodeProposal(Stored):
 
 
 class PathPlan(Stored):
-    """The planned path through one or two flows: `<flow>.<node>`, in order.
-
-    `attempts` counts the proposals it took. `fallback`: it is the full graph. `cached`: it was planned before for the
-    same request and state. `examples`: how many accepted paths the planner was shown.
-    """
+    """The planned path through one or two flows."""
 
     nodes: Annotated[tuple[Line, ...], Field(min_length=1, max_length=60, description="`<flow>.<node>`, in order")]
     fallback: bool = Field(False, description="true: the path is the full graph")

@@ -81,12 +81,12 @@ class OwnPlan(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     goal: Line | None = Field(None, description="what the plan is for, in a sentence")
-    steps: SentSteps = Field(description="what to do, in order")
+    steps: SentSteps = Field(description="what to do, in order: steps, or their texts")
     notes: Words = Field("", description="anything the steps do not say")
 
 
 class OwnAction(Value):
-    """A user's own tool call. Effect and policy are the tool's; without an id it gets the next free one."""
+    """A user's own tool call. Effect and policy are the tool's."""
 
     id: ActionId | None = Field(None, description="its id within the session; none: the gateway gives it one")
     tool: Line = Field(description="name of the tool")

@@ -45,10 +45,10 @@ class UserMessage(ClientMessage):
     """
 
     type: Literal["user_message"]
-    content: Text = Field(description="the words")
-    workflow: Workflow | None = Field(None, description="the name of the workflow that the session follows")
-    settings: Settings | None = Field(None, description="the session's settings; unchanged where left out")
-    knowledge: SentKnowledge = Field((), description="what the planner is given beside the request")
+    content: Text = Field(description="the message")
+    workflow: Workflow | None = Field(None, description="the workflow to follow from now on; none: as before")
+    settings: Settings | None = Field(None, description="the session's settings from now on; none: as before")
+    knowledge: SentKnowledge = Field((), description="texts and files that came with the request")
     time_zone: SentTimeZone = Field(
         None,
         description="the IANA name of your time zone, such as `Europe/Berlin`, by which the session knows your day; "
@@ -60,11 +60,7 @@ class UserMessage(ClientMessage):
 
 
 class Approval(ClientMessage):
-    """Approve or reject what is in review. Without a version it means the one last shown on this socket.
-
-    For execution plans: `preapprove` names steps whose calls are approved with any values that their references get.
-    Without `start` nothing starts before a `retry`.
-    """
+    """Approve or reject what is in review. Without a version it means the one last shown on this socket."""
 
     type: Literal["approval"]
     approved: StrictBool = Field(description="true to approve, false to reject")  # strict: "yes" or 1 is no approval
@@ -74,13 +70,15 @@ class Approval(ClientMessage):
         description="the version that you mean; `plan_version` and `code_version` are accepted too",
     )
     hash: Hash | None = Field(None, description="the `hash` you were shown; if given, the content must still have it")
-    action_id: IdOrEmpty | None = Field(None, description="the action's id")
+    action_id: IdOrEmpty | None = Field(
+        None, description="the action that you decide on; none: the plan or code in review"
+    )
     remember: StrictBool = Field(
         False,
         description="remember the decision for this tool in this session: with true never ask again, with false "
         "never use it",
     )
-    reason: Annotated[str, Field(max_length=2_000, description="why, in words")] = ""
+    reason: Annotated[str, Field(max_length=2_000, description="why; may be empty")] = ""
     preapprove: Preapproved = Field(
         (),
         description="of an execution plan: steps whose calls you approve in advance, whatever values their "
@@ -93,7 +91,7 @@ class Feedback(ClientMessage):
     """Say what should be different about the plan or code in review."""
 
     type: Literal["feedback"]
-    content: Text = Field(description="the words")
+    content: Text = Field(description="what should be different")
 
 
 class Replan(ClientMessage):
@@ -111,7 +109,7 @@ class Edit(ClientMessage):
     target: Literal["plan", "code"] = Field("plan", description="what you edited")
     version: Version = Field(description="the version you edited")
     goal: Line | None = Field(None, description="what the plan is for, in a sentence")
-    steps: SentSteps | None = Field(None, description="what to do, in order")
+    steps: SentSteps | None = Field(None, description="what to do, in order: steps, or their texts")
     notes: Words | None = Field(None, description="anything the steps do not say")
     content: Text | None = Field(None, description="a whole plan as text, or the whole program")
 
@@ -123,7 +121,7 @@ class QuestionReply(ClientMessage):
     """The answer to the open question (the same as `answer`)."""
 
     type: Literal["question"]
-    content: Text = Field(description="the words")
+    content: Text = Field(description="the answer")
     question_id: IdOrEmpty | None = Field(None, description="the question meant; none: the open one")
     more: tuple[Text, ...] = MORE
 
@@ -132,7 +130,7 @@ class AnswerReply(ClientMessage):
     """The answer to the open question."""
 
     type: Literal["answer"]
-    content: Text = Field(description="the words")
+    content: Text = Field(description="the answer")
     question_id: IdOrEmpty | None = Field(None, description="the question meant; none: the open one")
     more: tuple[Text, ...] = MORE
 
@@ -176,7 +174,7 @@ class Stop(ClientMessage):
     """Stop at once. The current draft is dropped."""
 
     type: Literal["stop"]
-    reason: Annotated[str, Field(max_length=500, description="why, in words")] = ""
+    reason: Annotated[str, Field(max_length=500, description="why; may be empty")] = ""
 
 
 class Pause(ClientMessage):
@@ -236,7 +234,7 @@ class HandBack(ClientMessage):
     """Hand an escalated session back to the planner, with a message about it."""
 
     type: Literal["hand_back"]
-    content: Text = Field(description="the words")
+    content: Text = Field(description="the message to the planner")
 
 
 class EditPath(ClientMessage):
@@ -251,7 +249,7 @@ class EditPath(ClientMessage):
 
 
 class Judge(ClientMessage):
-    """Accept or reject the answer. An accepted one's path is an example for later; a saved one is in the library."""
+    """Accept or reject the answer."""
 
     type: Literal["judge"]
     accepted: StrictBool = Field(
@@ -273,7 +271,7 @@ class RaiseBudget(ClientMessage):
 
     type: Literal["raise_budget"]
     tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS, description="the number of tokens to add")] = 0
-    cost: Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False, description="US dollars")] = 0
+    cost: Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False, description="US dollars to add")] = 0
     calls: Annotated[int, Field(ge=0, le=MAX_TOKENS, description="the number of tool calls to add")] = 0
     seconds: Annotated[int, Field(ge=0, le=MAX_TOKENS, description="the seconds of work to add")] = 0
 
@@ -289,14 +287,14 @@ class ChooseWorkflow(ClientMessage):
     """Choose the workflow of the next request."""
 
     type: Literal["choose_workflow"]
-    workflow: Workflow = Field(description="the name of the workflow that the session follows")
+    workflow: Workflow = Field(description="the workflow's name")
 
 
 class SaveToLibrary(ClientMessage):
     """Save the answer and its path: the same as `judge` with `accepted` and `saved`."""
 
     type: Literal["save_to_library"]
-    name: Line | None = Field(None, description="its name")
+    name: Line | None = Field(None, description="accepted from older clients, and not used")
 
 
 class Fork(ClientMessage):

@@ -34,28 +34,24 @@ class WorkSection(View):
 
 
 class TurnSection(View):
-    """The current turn; `actions` are the ids of its actions, in order."""
+    """The current turn."""
 
-    number: int = Field(description="a number for people: 1, 2, 3 …")
+    number: int = Field(description="counts the session's turns: 1, 2, 3 …")
     sub_goal: str = Field(description="what the turn is for")
     by: str = Field(description="who made it")
     actions: tuple[str, ...] = Field(description="the ids of its actions, in order")
     verdict: VerdictView | None = Field(description="the verifier's, once there is one")
     selected_tool: str = Field(description="the tool that the planner chose first")
     required_skills: tuple[str, ...] = Field(description="the skills that the sub-goal needs")
-    reasoning: str = Field(description="why, in words")
+    reasoning: str = Field(description="why the planner chose these actions")
     final: bool = Field(description="true: the request is fulfilled when these actions succeed")
 
 
 class PollView(View):
-    """The state of a polling step. It polls every `every` seconds, and gives up at `until`.
-
-    `looks`, `value` and `error` are from the last poll with a new result; `next_look` is when the next one was due.
-    Polls without a new result cause no event.
-    """
+    """The state of a polling step. Polls without a new result cause no event."""
 
     every: int = Field(description="seconds between two looks")
-    until: datetime | None = Field(description="the instant, with its offset")
+    until: datetime | None = Field(description="when the step gives up")
     looks: int = Field(description="the number of polls when the value last changed")
     value: JsonValue = Field(description="the value at that poll")
     error: str = Field(description="why that poll failed; empty otherwise")
@@ -63,24 +59,27 @@ class PollView(View):
 
 
 class ActionSection(View):
-    """An action of the current turn. Its result is in its event. `poll`: set for a polling step."""
+    """An action of the current turn. Its result is in its event."""
 
     action_id: str = Field(description="the action's id")
     tool: str = Field(description="name of the tool")
     arguments: dict[str, JsonValue] = Field(description="the tool's arguments")
-    text: str = Field(description="the words")
+    text: str = Field(description="what it is for")
     effect: Effect = Field(description="what the tool does to the world")
-    status: str = Field(description="how the turn went")
+    status: str = Field(
+        description="`planned`, `approved`, `denied`, `started`, `asked`, `waiting`, `finished`, `failed`, "
+        "`skipped` or `uncertain`"
+    )
     approval: str | None = Field(description="why it needs approval; null where it needs none")
-    hash: str = Field(description="SHA-256 (hex) of the canonical JSON (RFC 8785) of what was approved")
+    hash: str = Field(description="the content hash that an approval names")
     error: str = Field(description="the error; empty where there is none")
     depends_on: tuple[str, ...] = Field(description="ids of actions that must succeed first")
     repairs: tuple[str, ...] = Field(description="corrections of the arguments that the model wrote")
     ruling: Decision = Field(description="the domain's decision; only `skip` and `deny` prevent the call")
     why: str = Field(description="the reason of the ruling; empty where none is needed")
     seconds: float = Field(description="its duration in seconds")
-    tokens: int = Field(description="the number of tokens to add")
-    sub_goal: str = Field("", exclude_if=is_empty, description="what the turn is for")
+    tokens: int = Field(description="tokens of the model calls made for it")
+    sub_goal: str = Field("", exclude_if=is_empty, description="the sub-goal that it serves; empty: the turn's own")
     poll: PollView | None = Field(None, description="how the step polls; none: it does not poll")
 
 
@@ -92,50 +91,45 @@ class AffectedResource(View):
 
 
 class StepSection(View):
-    """What a step of an execution plan affects, and its outcome, in any version of the plan.
-
-    `same_as`: an earlier step that makes the same change; "" if none does. `until`: when a waiting step goes on.
-    `preapprovable`: an approval may cover its calls with any values that its references get; `preapproved`: one did.
-    `problem`: why it failed or was refused. `poll`: set for a polling step. `given`: it was skipped, and a person gave
-    its output. `used_by`: ids of the pending steps that refer to its output, directly or indirectly.
-    """
+    """What a step of an execution plan affects, and its outcome, in any version of the plan."""
 
     action_id: str = Field(description="the action's id")
-    status: str = Field(description="how the turn went")
-    word: str = Field(description="the state or status in words")
-    tone: Tone = Field(description="its tone")
+    status: str = Field(description="`planned`, `started`, `finished` …: as the `status` of an action")
+    word: str = Field(description="the status in words")
+    tone: Tone = Field(description="tone of the status")
     seconds: float = Field(description="its duration in seconds")
-    until: datetime | None = Field(None, description="the instant, with its offset")
+    until: datetime | None = Field(None, description="when a waiting step goes on, or a polling one gives up")
     poll: PollView | None = Field(None, description="how the step polls; none: it does not poll")
     touches: tuple[AffectedResource, ...] = Field((), description="the servers, files and tables that its call names")
     same_as: str = Field("", description="the id of the first step that makes the same change; empty where none does")
-    preapprovable: bool = Field(False, description="whether its calls can be approved in advance")
-    preapproved: bool = Field(False, description="whether its calls are approved in advance")
+    preapprovable: bool = Field(
+        False, description="whether an approval can cover its calls, whatever values its references get"
+    )
+    preapproved: bool = Field(False, description="whether an approval covers them so")
     problem: str = Field(
         "", exclude_if=is_empty, description="why it failed or was refused; absent where there is nothing to say"
     )
     given: bool = Field(False, description="true: it was skipped, and a person gave its output")
     used_by: tuple[str, ...] = Field(
         (),
-        description="the ids of the steps that refer to its output, directly or through each other, and are still "
-        "to be carried out",
+        description="ids of the pending steps that refer to its output, directly or through each other",
     )
 
 
 class ReviewSection(View):
-    """What awaits approval: the plan or the code with this `version` and `hash`, which an approval names."""
+    """What awaits approval, which names `version` and `hash`."""
 
     target: Literal["plan", "code"] = Field(description="`plan` or `code`")
-    version: int = Field(description="counts the accepted events of the session: 1, 2, 3 …")
+    version: int = Field(description="version of the event that made the plan or code")
     number: int = Field(description="a number for people: 1, 2, 3 …")
-    hash: str = Field(description="SHA-256 (hex) of the canonical JSON (RFC 8785) of what was approved")
+    hash: str = Field(description="the content hash that an approval names")
     message: str = Field(description="for people")
 
 
 class FeedbackSection(View):
     """The plan or code was rejected, and Parley asks what should be different."""
 
-    plan_type: Literal["text", "code"] = Field(description="what is meant; none: what is in review")
+    plan_type: Literal["text", "code"] = Field(description="what was rejected: the plan (`text`) or the code")
     message: str = Field(description="for people")
 
 
@@ -143,23 +137,23 @@ class FurtherQuestionSection(View):
     """A question that follows the open one. It is open next, unless it is answered together with it."""
 
     question_id: str = Field(description="what an answer names once it is the open one")
-    content: str = Field(description="the words")
+    content: str = Field(description="the question")
     options: tuple[str, ...] = Field(description="the answers to choose from; empty: any text")
     several: bool = Field(description="true: several of the options may be chosen")
 
 
 class QuestionSection(View):
-    """The open question. The answer names its `question_id`; it may hold the answers to the `further` ones, too."""
+    """The open question. Its answer may hold the answers to the further ones, too."""
 
-    question_id: str = Field(description="the question meant; none: the open one")
+    question_id: str = Field(description="the question's id, which the answer names")
     about: str = Field(
         description="what the question is about: the request, what comes next, the budget, whether to go on after "
         "many turns, an action, or an uncertain action"
     )
-    content: str = Field(description="the words")
+    content: str = Field(description="the question")
     options: tuple[str, ...] = Field(description="the answers to choose from; empty: any text")
     form: dict[str, JsonValue] | None = Field(
-        description="the values that the question is about; none: the text says it all"
+        description="the subject of the question as data; none: the text says it all"
     )
     several: bool = Field(description="true: several of the options may be chosen")
     further: tuple[FurtherQuestionSection, ...] = Field(description="the questions that follow, in order")
@@ -180,9 +174,9 @@ class OfferSection(View):
 
 
 class PathStanding(View):
-    """A running path's position, for an edit of its rest: the edit names `after`; `tool` is the node that ran last."""
+    """A running path's position, for an edit of its rest."""
 
-    after: str = Field(description="the id of the newest started action")
+    after: str = Field(description="the id of the newest started action, which the edit names")
     tool: str = Field(description="the node that ran last")
 
 
@@ -197,14 +191,11 @@ class NextSection(View):
     """The options while the session rests."""
 
     message: str = Field(description="for people")
-    options: tuple[str, ...] = Field(description="the answers to choose from; empty: any text")
+    options: tuple[str, ...] = Field(description="the options to choose from")
 
 
 class UsageSection(View):
-    """The session's usage so far; cost in US dollars.
-
-    `tool_calls`, and `seconds` that services worked, are set if a budget limits them.
-    """
+    """The session's usage so far."""
 
     calls: int = Field(description="the number of model calls")
     prompt_tokens: int = Field(description="tokens sent")
@@ -217,7 +208,7 @@ class UsageSection(View):
     call_budget: int | None = Field(
         None, description="the largest number of tool calls, polls included; none: no limit"
     )
-    seconds: float | None = Field(None, description="its duration in seconds")
+    seconds: float | None = Field(None, description="seconds of work so far; absent where no budget limits it")
     time_budget: int | None = Field(
         None, description="the largest working time of all services in seconds; none: no limit"
     )
@@ -228,28 +219,34 @@ class ScreenView(View):
 
     state: str = Field(description="where the session stands, in one word: see [states](#states)")
     phase: str = Field(description="the phase of the machine")
-    reason: str = Field(description="why, in words")
+    reason: str = Field(
+        description="why it rests: `answered`, `completed`, `stopped`; `new` before and during the first request"
+    )
     paused: bool = Field(description="true: no new step begins")
     title: str = Field(description="the session's title")
     owner: str = Field(description="whose session it is")
     workflow: Workflow = Field(description="the name of the workflow that the session follows")
-    settings: SessionSettings = Field(description="the session's settings; unchanged where left out")
+    settings: SessionSettings = Field(description="the session's settings")
     parent: str | None = Field(description="the session it was forked from")
     request: str = Field(description="the request of this round")
     unread: tuple[str, ...] = Field(description="messages sent during work that no draft has used yet")
     work: WorkSection | None = Field(description="the service that is due, and the version that began its work")
     reply: WorkSection | None = Field(description="the service that answers a message beside the work")
-    plan: PlanView | None = Field(description="the plan as Markdown")
-    code: CodeView | None = Field(description="the whole program")
-    turn: TurnSection | None = Field(description="counts the session's turns")
+    plan: PlanView | None = Field(description="the newest plan")
+    code: CodeView | None = Field(description="the newest code")
+    turn: TurnSection | None = Field(description="the newest turn")
     actions: dict[str, ActionSection] = Field(description="of the turn at hand, by id")
-    steps: dict[str, StepSection] = Field(description="what to do, in order")
-    path: PathView | None = Field(description="the path through nodes of flows; none: the plan does not walk a flow")
+    steps: dict[str, StepSection] = Field(
+        description="the steps of an execution plan by id: what they affect, and how they go"
+    )
+    path: PathView | None = Field(description="the path as planned and as it runs; none: no flow is walked")
     path_standing: PathStanding | None = Field(
         description="where the path stands, for an edit of its rest; none: no path can be changed"
     )
     memory: MemoryView = Field(description="what is remembered of the request at hand")
-    answer: AnswerView | None = Field(description="the answer of this round")
+    answer: AnswerView | None = Field(
+        description="the answer with its confidence and evidence; none: there is none yet"
+    )
     failure: FailureView | None = Field(description="the failure, and whether `retry` can help")
     review: ReviewSection | None = Field(description="the plan or code in review")
     feedback_request: FeedbackSection | None = Field(description="set while Parley waits for feedback")
@@ -257,7 +254,7 @@ class ScreenView(View):
     approval_request: ApprovalSection | None = Field(description="the actions that wait for approval")
     offer: OfferSection | None = Field(description="the draft that is offered beside what waits or runs")
     escalation: EscalationSection | None = Field(description="why a person must act, where one must")
-    next: NextSection | None = Field(description="what can come next, at rest")
+    next: NextSection | None = Field(description="what can be done next, at rest")
     usage: UsageSection = Field(description="what was spent so far")
 
 
@@ -288,11 +285,7 @@ class ScreenSnapshot(v1.ServerMessage):
 
 
 class ScreenEvent(v1.ServerMessage):
-    """One event as stored, the journal entries that it adds, and what it changed.
-
-    `changed`: the sections of the view that differ now, whole; of `actions` only those that differ. Past events that a
-    `resume` sends have no `changed`, and None for `can`, as the snapshot came first.
-    """
+    """One event as stored, the journal entries that it adds, and what it changed."""
 
     type: Literal["event"] = "event"
     event: SessionEvent = Field(description="the event as stored: see [events](events.md)")
@@ -300,7 +293,8 @@ class ScreenEvent(v1.ServerMessage):
         description="what it adds to the journal: [entries](#entries-of-the-journal) and updates of earlier ones"
     )
     changed: dict[str, JsonValue] = Field(
-        description="the sections of the [view](#screenview) that are different now, whole"
+        description="the sections of the [view](#screenview) that are different now, whole; of `actions` "
+        "only those that differ; none in a repeated event"
     )
     can: tuple[str, ...] | None = Field(
         None, description="the client messages that would be accepted now; null in a repeated event"

@@ -51,7 +51,7 @@ class Log(ServerMessage):
     """A notice for people; it changes nothing."""
 
     type: Literal["log"] = "log"
-    content: str = Field(description="the words")
+    content: str = Field(description="the notice")
 
 
 class EventMessage(ServerMessage):
@@ -67,7 +67,7 @@ class TextPlanReview(ServerMessage):
     type: Literal["text_plan_review"] = "text_plan_review"
     plan: str = Field(description="the plan as Markdown")
     goal: str = Field(description="what the plan is for, in a sentence")
-    kind: PlanKind = Field(description="`text`: sentences; `path`: nodes of a flow")
+    kind: PlanKind = Field(description="`text`: sentences; `path`: nodes of a flow; `execution`: calls of tools")
     steps: tuple[Step, ...] = Field(description="what to do, in order")
     notes: str = Field(description="anything the steps do not say")
     number: int = Field(description="a number for people: 1, 2, 3 …")
@@ -95,7 +95,7 @@ class FeedbackRequest(ServerMessage):
     """The plan or code was rejected, and Parley asks what should be different."""
 
     type: Literal["feedback_request"] = "feedback_request"
-    plan_type: Literal["text", "code"] = Field(description="what is meant; none: what is in review")
+    plan_type: Literal["text", "code"] = Field(description="what was rejected: the plan (`text`) or the code")
     message: str = Field(description="for people")
 
 
@@ -107,15 +107,15 @@ class Question(ServerMessage):
     """
 
     type: Literal["question"] = "question"
-    question_id: str = Field(description="the question meant; none: the open one")
+    question_id: str = Field(description="the question's id, which the answer names")
     about: str = Field(
-        description="what the question is about: the request, what comes next, the budget, an action, or an "
-        "uncertain action"
+        description="what the question is about: the request, what comes next, the budget, whether to go on "
+        "after many turns, an action, or an uncertain action"
     )
-    content: str = Field(description="the words")
+    content: str = Field(description="the question")
     options: tuple[str, ...] = Field((), description="the answers to choose from; empty: any text")
     form: dict[str, JsonValue] | None = Field(
-        None, description="the values that the question is about; none: the text says it all"
+        None, description="the subject of the question as data; none: the text says it all"
     )
 
 
@@ -129,16 +129,14 @@ class ApprovalRequest(ServerMessage):
 
 class ContinueContent(View):
     message: str = Field(description="for people")
-    options: tuple[str, ...] = Field(description="the answers to choose from; empty: any text")
+    options: tuple[str, ...] = Field(description="the options to choose from")
 
 
 class Continue(ServerMessage):
     """The session rests. The user can choose an option, or send a new request."""
 
     type: Literal["continue"] = "continue"
-    content: ContinueContent = Field(
-        description="one of the options offered, or a new request; empty asks what to do next"
-    )
+    content: ContinueContent = Field(description="what can come next")
 
 
 class Completion(ServerMessage):
@@ -151,11 +149,11 @@ class Completion(ServerMessage):
 
 
 class Answer(ServerMessage):
-    """The answer to the request, with its confidence (0 to 1) and the actions that support it."""
+    """The answer to the request."""
 
     type: Literal["answer"] = "answer"
-    text: str = Field(description="the answer")
-    confidence: float = Field(description="0 to 1")
+    text: str = Field(description="the answer as Markdown")
+    confidence: float = Field(description="how sure the answer is, 0 to 1")
     evidence: tuple[str, ...] = Field(description="ids of the actions that support it")
 
 
@@ -163,7 +161,7 @@ class Completed(ServerMessage):
     """The user marked the session as done. A later message still goes on."""
 
     type: Literal["completed"] = "completed"
-    content: str = Field(description="the words")
+    content: str = Field(description="for people")
 
 
 class Stopped(ServerMessage):
@@ -199,10 +197,7 @@ class Delta(ServerMessage):
 
 
 class Usage(ServerMessage):
-    """The session's usage so far; cost in US dollars.
-
-    `tool_calls`, and `seconds` that services worked, are set if a budget limits them.
-    """
+    """The session's usage so far."""
 
     type: Literal["usage"] = "usage"
     calls: int = Field(description="the number of model calls")
@@ -233,10 +228,10 @@ class Usage(ServerMessage):
 
 
 class Forked(ServerMessage):
-    """A new session was forked from this one; `fork_id` is its id."""
+    """A new session was forked from this one."""
 
     type: Literal["forked"] = "forked"
-    fork_id: str = Field(description="the new session")
+    fork_id: str = Field(description="the id of the new session")
 
 
 class Error(ServerMessage):
@@ -257,7 +252,7 @@ class Error(ServerMessage):
 
 
 class Snapshot(ServerMessage):
-    """The whole state of a session, for a screen. `can` lists the client messages that are accepted now."""
+    """The whole state of a session, for a screen."""
 
     type: Literal["snapshot"] = "snapshot"
     state: str = Field(description="where the session stands, in one word: see [states](#states)")
@@ -269,15 +264,13 @@ class Snapshot(ServerMessage):
     title: str = Field(description="the session's title")
     owner: str = Field(description="whose session it is")
     workflow: Workflow = Field(description="the name of the workflow that the session follows")
-    settings: SessionSettings = Field(description="the session's settings; unchanged where left out")
+    settings: SessionSettings = Field(description="the session's settings")
     request: str = Field(description="the request of this round")
     unread: tuple[str, ...] = Field(description="messages sent during work that no draft has used yet")
     plan: PlanView | None = Field(description="the newest plan")
     code: CodeView | None = Field(description="the newest code")
     turn: TurnView | None = Field(description="the newest turn")
-    path: PathView | None = Field(
-        None, description="the path through nodes of flows; none: the plan does not walk a flow"
-    )
+    path: PathView | None = Field(None, description="the path as planned and as it runs; none: no flow is walked")
     memory: MemoryView = Field(description="what is remembered of the request at hand")
     answer: str = Field(description="the answer of this round")
     answer_view: AnswerView | None = Field(

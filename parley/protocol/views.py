@@ -68,7 +68,7 @@ class PlannedPathView(StoredValueView):
 class PlanView(View):
     version: int = Field(description="version of the event that made it")
     number: int = Field(description="a number for people: 1, 2, 3 …")
-    kind: PlanKind = Field(description="`text`: sentences; `path`: nodes of a flow")
+    kind: PlanKind = Field(description="`text`: sentences; `path`: nodes of a flow; `execution`: calls of tools")
     goal: str = Field(description="what the plan is for, in a sentence")
     steps: tuple[Step, ...] = Field(description="what to do, in order")
     notes: str = Field(description="anything the steps do not say")
@@ -124,28 +124,28 @@ class ActionView(View):
     artefact: Artefact | None = Field(
         None, description="where the whole result is kept; `result` is then its beginning"
     )
-    sub_goal: str = Field("", exclude_if=is_empty, description="what the turn is for")
+    sub_goal: str = Field("", exclude_if=is_empty, description="the sub-goal that it serves; empty: the turn's own")
 
 
 class SubGoalVerdictView(StoredValueView):
     """The verdict on one of a turn's sub-goals."""
 
-    sub_goal: str = Field(description="what the turn is for")
-    status: Status = Field(description="how the turn went")
-    reasoning: str = Field(description="why, in words")
+    sub_goal: str = Field(description="the sub-goal")
+    status: Status = Field(description="how it went")
+    reasoning: str = Field(description="the reasons for the verdict")
 
 
 class VerdictView(View):
-    """The verdict on a turn. `sub_goals`: one for each sub-goal, if the turn had several."""
+    """The verdict on a turn."""
 
     status: Status = Field(description="how the turn went")
     next_action: NextAction = Field(description="what should happen next")
-    reasoning: str = Field(description="why, in words")
+    reasoning: str = Field(description="the reasons for the verdict")
     execution_analysis: str = Field("", description="the verifier's analysis of the execution")
     memory_analysis: str = Field("", description="the verifier's analysis of the memory")
     rule: str = Field("", description="the rule that gave the verdict; empty when a model did")
     sub_goals: tuple[SubGoalVerdictView, ...] = Field(
-        (), exclude_if=is_empty, description="the sub-goals that remain, in order"
+        (), exclude_if=is_empty, description="a verdict on each sub-goal, if the turn had several"
     )
 
 
@@ -157,13 +157,13 @@ class TurnView(View):
     verdict: VerdictView | None = Field(None, description="the verifier's, once there is one")
     selected_tool: str = Field("", description="the tool that the planner chose first")
     required_skills: tuple[str, ...] = Field((), description="the skills that the sub-goal needs")
-    reasoning: str = Field("", description="why, in words")
+    reasoning: str = Field("", description="why the planner chose these actions")
     final: bool = Field(False, description="true: the request is fulfilled when these actions succeed")
 
 
 class SubGoalView(View):
-    goal: str = Field(description="what the plan is for, in a sentence")
-    status: Literal["pending", "completed", "failed"] = Field(description="its progress")
+    goal: str = Field(description="the sub-goal")
+    status: Literal["pending", "completed", "failed"] = Field(description="how far it is")
 
 
 class MemoryView(View):
@@ -171,15 +171,15 @@ class MemoryView(View):
 
     turns: int = Field(description="the number of turns for this request")
     max_turns: int = Field(description="the largest number of turns after the person's last word: then they are asked")
-    sub_goals: tuple[SubGoalView, ...] = Field(description="the sub-goals that remain, in order")
+    sub_goals: tuple[SubGoalView, ...] = Field(description="the sub-goals of the request, in order")
     recalled: tuple[Recalled, ...] = Field(description="the outcomes of earlier sessions in the planner's prompt")
     planned: int = Field(description="the number of actions planned for this request")
     executed: int = Field(description="the number of actions run for it")
 
 
 class AnswerView(View):
-    text: str = Field(description="the words")
-    confidence: float = Field(description="0 to 1")
+    text: str = Field(description="the answer as Markdown")
+    confidence: float = Field(description="how sure the answer is, 0 to 1")
     evidence: tuple[str, ...] = Field(description="ids of the actions that support it")
     next: tuple[str, ...] = Field((), exclude_if=is_empty, description="messages that the person could send next")
     accepted: bool = Field(
@@ -189,15 +189,15 @@ class AnswerView(View):
 
 
 class PathView(View):
-    """A path through one or two flows, as planned and as it runs; nodes are named `<flow>.<node>`.
-
-    `current_path_index` counts from 0 in `walked` followed by `remaining`: the node that runs, waits or comes next, and
-    at the end the last one. Until the path changes, these two are the planned path.
-    """
+    """A path through one or two flows, as planned and as it runs; nodes are named `<flow>.<node>`. Until the path
+    changes, `walked` followed by `remaining` is the planned path."""
 
     flows: tuple[str, ...] = Field(description="the flows that it passes through")
     planned_execution_path: tuple[str, ...] = Field(description="as it was planned")
-    current_path_index: int = Field(description="the node that runs, waits or comes next")
+    current_path_index: int = Field(
+        description="counts from 0 in `walked` followed by `remaining`: the node that runs, waits or comes "
+        "next, and at the end the last one"
+    )
     walked: tuple[str, ...] = Field(description="the nodes that have begun, in order")
     remaining: tuple[str, ...] = Field(description="the nodes that are still to come")
     fallback: bool = Field(description="true: the path is the full graph")

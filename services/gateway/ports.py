@@ -51,7 +51,7 @@ class GatewayBus(Protocol):
 
 
 class SessionStore(Protocol):
-    """See shared.store.Store."""
+    """See shared.store.PlanStoreClient."""
 
     async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition: ...
     async def ask(self, verb: str, **arguments: Any) -> Any: ...

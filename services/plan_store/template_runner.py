@@ -154,7 +154,7 @@ class TemplateRunner:
     async def _commit(
         self, loaded: SessionAtPosition, command: BeginFor | EditPlan, meta: CommandMeta
     ) -> SessionAtPosition:
-        """Raises Refused, unless another replica has appended this event first."""
+        """Raises CommandRefused, unless another replica has appended this event first."""
         version = loaded.session.version
         try:
             return (await commit(self._log, loaded, command, meta))[0]

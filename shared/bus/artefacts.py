@@ -41,7 +41,7 @@ class Artefacts:
         self._objects = ObjectStore(BUCKET, ARTEFACTS, self._jetstream)
 
     async def keep(self, name: str, data: bytes) -> Artefact:
-        """Store the data under this name, unless the same data is stored already. Raises TooLarge."""
+        """Store the data under this name, unless the same data is stored already. Raises EventTooLarge."""
         if len(data) > MAX_BYTES:
             raise EventTooLarge(
                 f"The artefact {name} would be {len(data)} bytes; {MAX_BYTES} are allowed: ask for less."

@@ -165,7 +165,7 @@ class Bus:
     async def keep(self, name: str, data: bytes) -> Artefact:
         """Store data as `<session>/<turn>/<action>/<attempt>` or `<session>/files/<sha256>`.
 
-        If the same data is stored already, nothing is written. Raises TooLarge, BusUnavailable.
+        If the same data is stored already, nothing is written. Raises EventTooLarge, BusUnavailable.
         """
         return await Artefacts(self.client).keep(name, data)
 

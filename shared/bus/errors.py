@@ -5,7 +5,7 @@ Exception
 ├── MessageTooLarge  a request or its answer exceeds the server's max_payload: request less
 └── Unprocessable    raised by a consumer's handler: the message can never be handled; it becomes a dead letter
 
-A body that is too large for the object store raises `shared.log.TooLarge`, like an event that is too large for the log.
+A body that is too large for the object store raises `shared.log.EventTooLarge`, as an event that is too large does.
 """
 
 from shared.unavailable import Unavailable

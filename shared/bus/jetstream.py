@@ -44,8 +44,10 @@ BATCH = 500
 
 
 class JetStreamLog:
-    """Implements shared.log.Log. The connection must not buffer while it is down (pending_size=0): a buffered append
-    would be stored long after its caller gave up.
+    """Implements shared.log.TimedLog.
+
+    The connection must not buffer while it is down (pending_size=0): a buffered append would be stored long after its
+    caller gave up.
 
     The servers of a cluster check the guard before they agree on the order, so a message without a guard can slip in
     between. Therefore `append` checks the order again afterwards.
