@@ -391,6 +391,7 @@ def transitive_imports(*paths: Path) -> set[Path]:
     return reached
 
 
+@cache
 def files(dotted: str) -> list[Path]:
     """The files of a module or package of this repository; empty for others."""
     path = ROOT.joinpath(*dotted.split("."))
