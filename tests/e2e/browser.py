@@ -38,7 +38,7 @@ TIMEOUT_MS = 60_000  # for an element to appear: services and processor may be b
 READ_TEXT = """() => [
   document.querySelector('h1')?.innerText, document.querySelector('[data-testid=state]')?.dataset.state,
   ...[...document.querySelectorAll('main :is(h2, p, article, button, summary, pre, select)')]
-    .filter((element) => element.checkVisibility() && !element.closest('.cm-editor, .to-bottom'))
+    .filter((element) => element.checkVisibility() && !element.closest('.cm-editor, [data-testid=to-bottom]'))
     .map((element) => element.innerText.replace(/\\s+/g, ' ').trim()),
 ].join('\\n')"""
 # The same text, once it has not changed for 150 ms, and no placeholder shows that a part is still loading. The page
@@ -46,7 +46,7 @@ READ_TEXT = """() => [
 READ_SETTLED_TEXT = f"""async () => {{
   const read = {READ_TEXT};
   for (let before = null, now = read(); ; before = now, now = read()) {{
-    if (before === now && !document.querySelector('.markdown-plain, .code-waiting')) return now;
+    if (before === now && !document.querySelector('[data-loading]')) return now;
     await new Promise((done) => setTimeout(done, 150));
   }}
 }}"""

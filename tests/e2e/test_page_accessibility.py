@@ -144,7 +144,7 @@ async def test_the_page_has_landmarks_and_labels(person: Person) -> None:
     )
     assert await page.evaluate(duplicate_ids) == []
     await page.keyboard.press("Tab")
-    await page.locator(".skip-link").focus()
+    await page.locator('a[href="#composer"]').focus()
     await page.keyboard.press("Enter")
     await page.keyboard.press("Tab")
     assert await page.evaluate("!!document.activeElement.closest('#composer')"), "the skip link leads to the composer"

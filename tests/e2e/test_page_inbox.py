@@ -98,7 +98,7 @@ async def test_an_unfinished_plan_is_resumed_from_the_inbox(ada: Customer) -> No
     tab = await ada.tab(f"/s/{session_id}")
     await expect(tab("state")).to_have_text("not finished")
     row = tab("session-item").and_(tab.page.locator("[aria-current=page]"))
-    await expect(row.locator(".sessions-state")).to_have_text("not finished")  # as in its header
+    await expect(row.get_by_test_id("session-state")).to_have_text("not finished")  # as in its header
     inbox_tab = await ada.tab()
     await expect(inbox_tab("inbox-count")).to_have_text("1")
     await inbox_tab.click("inbox")

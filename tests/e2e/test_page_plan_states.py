@@ -94,7 +94,7 @@ async def test_for_each_steps_and_programs_have_no_visual_problems(person: Perso
     write = step("s3", "write_file", "Write each note", name="{{item.name}}", text="x")
     write["for_each"] = "{{steps.s2.output.notes}}"
     await open_stored_plan(tab, "Write two notes", list_notes, write)
-    await expect(tab("step-call").nth(1).locator(".step-block")).to_have_text(code)
+    await expect(tab("step-call").nth(1).get_by_test_id("step-block")).to_have_text(code)
     await expect(tab("step-for-each")).to_have_text("for each of notes of step 2")
     await expect(tab("step-call").last).to_contain_text("name of each item")
     problems = await tab.visual_problems("review")

@@ -64,7 +64,7 @@ async def test_a_question_about_a_plan_keeps_it_in_review(browser: Browser, parl
         may_reply.set()
         await tab.wait_for("reply", ANSWER_TEXT)
         await tab.wait_for_state("text_plan_approval")
-        await expect(tab.page.locator(".notices > *")).to_have_count(0)
+        await expect(tab.page.locator("[data-testid=notices] > *")).to_have_count(0)
         assert await tab.steps() == steps
         await expect(tab("plan-card")).to_have_count(1)
         await tab.check_reload()

@@ -1,14 +1,5 @@
 import "@mantine/core/styles.css";
-import "./styles/base.css";
-import "./styles/layout.css";
-import "./styles/sessions.css";
-import "./styles/conversation.css";
-import "./styles/review.css";
-import "./styles/turns.css";
-import "./styles/flow.css";
-import "./styles/result.css";
-import "./styles/footer.css";
-import "./styles/narrow.css";
+import "./global.css";
 import { MantineProvider } from "@mantine/core";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";

@@ -11,6 +11,7 @@ import { DraftView } from "./DraftView";
 import { useSession } from "./sessionContext";
 import { SessionNotFound } from "./SessionNotFound";
 import { Welcome } from "./Welcome";
+import styles from "./Conversation.module.css";
 
 export function Conversation() {
   const { state, pending, sent } = useSession();
@@ -27,8 +28,8 @@ export function Conversation() {
   }, [subject]);
 
   return (
-    <main className="conversation" ref={scroller} tabIndex={-1}>
-      <div className="conversation-content" ref={content}>
+    <main className={styles.conversation} ref={scroller} tabIndex={-1}>
+      <div className={styles.content} ref={content}>
         {state.missing !== null ? (
           <SessionNotFound reason={state.missing} />
         ) : state.sessionId === null && !pending.some((item) => item.command.type === "user_message") ? (
@@ -44,7 +45,7 @@ export function Conversation() {
         )}
       </div>
       {isScrolledUp && (
-        <ActionIcon className="to-bottom" variant="default" radius="xl" size="lg" onClick={scrollToBottom} aria-label={SIGNS.newest}>
+        <ActionIcon className={styles.toBottom} data-testid="to-bottom" variant="default" radius="xl" size="lg" onClick={scrollToBottom} aria-label={SIGNS.newest}>
           <DownIcon />
         </ActionIcon>
       )}

@@ -3,6 +3,7 @@ import { Code, Popover, UnstyledButton } from "@mantine/core";
 import { WELCOME } from "../generated/words";
 import { Badge } from "../ui/Badge";
 import { useSession } from "./sessionContext";
+import styles from "./DemoChip.module.css";
 
 export function DemoChip() {
   const { state } = useSession();
@@ -10,11 +11,11 @@ export function DemoChip() {
   return (
     <Popover position="bottom-end" width={340} shadow="md" withinPortal trapFocus>
       <Popover.Target>
-        <UnstyledButton className="demo-badge" data-testid="demo" title={WELCOME.demo} aria-label={WELCOME.demo}>
+        <UnstyledButton className={styles.badge} data-testid="demo" title={WELCOME.demo} aria-label={WELCOME.demo}>
           <Badge tone="wait">{WELCOME.demo_short}</Badge>
         </UnstyledButton>
       </Popover.Target>
-      <Popover.Dropdown className="demo-details" data-testid="demo-more">
+      <Popover.Dropdown className={styles.details} data-testid="demo-more">
         <p>
           <strong>{WELCOME.demo}</strong>
         </p>

@@ -3,12 +3,13 @@ import { Composer } from "../compose/Composer";
 import { Progress } from "./Progress";
 import { useSession } from "./sessionContext";
 import { StatusLine } from "./StatusLine";
+import styles from "./Footer.module.css";
 
 export function Footer() {
   const { state } = useSession();
   if (state.missing !== null) return null; // no session to write to
   return (
-    <footer className="footer">
+    <footer className={styles.footer}>
       <Progress />
       <StatusLine />
       <Composer />

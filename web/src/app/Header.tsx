@@ -12,6 +12,7 @@ import { BookIcon, CloseIcon, DownloadIcon, EditIcon, ForkIcon, MenuIcon, MoonIc
 import { DemoChip } from "./DemoChip";
 import { useCan, useCommand, useSession } from "./sessionContext";
 import { TitleEditor } from "./TitleEditor";
+import styles from "./Header.module.css";
 
 const SaveTemplate = lazy(() => import("../templates/SaveTemplate"));
 
@@ -23,14 +24,14 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
   const { snapshot } = state;
   const unfinished = can("retry");
   return (
-    <header className="header">
+    <header className={styles.header}>
       <ActionIcon variant="subtle" color="gray" size="lg" onClick={onMenu} aria-label={SIGNS.sessions} aria-expanded={menuOpen}>
         <MenuIcon />
       </ActionIcon>
       {isRenaming ? (
         <TitleEditor title={snapshot?.title ?? ""} onDone={() => setIsRenaming(false)} />
       ) : (
-        <h1 className="header-title" title={snapshot?.title}>
+        <h1 className={styles.title} title={snapshot?.title}>
           {can("rename") ? (
             <UnstyledButton onClick={() => setIsRenaming(true)} aria-label={`Rename: ${snapshot?.title}`}>
               {snapshot?.title}
@@ -41,7 +42,7 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
         </h1>
       )}
       {snapshot && (
-        <Badge tone={snapshot.paused ? "wait" : toneOf(snapshot.state, snapshot.phase, snapshot.reason, unfinished)} className="header-state" data-testid="state" data-state={snapshot.state} title={stateLabel({ ...snapshot, unfinished })}>
+        <Badge tone={snapshot.paused ? "wait" : toneOf(snapshot.state, snapshot.phase, snapshot.reason, unfinished)} className={styles.state} data-testid="state" data-state={snapshot.state} title={stateLabel({ ...snapshot, unfinished })}>
           {stateLabel({ ...snapshot, unfinished })}
         </Badge>
       )}
@@ -67,9 +68,9 @@ function UsageNote() {
   const detail = `${pluralize(usage.calls, "model call")}: ${usage.prompt_tokens.toLocaleString("en")} tokens read (${usage.cached_tokens.toLocaleString("en")} cached), ${usage.completion_tokens.toLocaleString("en")} written${budgetText(usage)}`;
   return (
     <Tooltip label={detail} events={{ hover: true, focus: true, touch: true }} multiline maw={300}>
-      <span className="usage" data-testid="usage" tabIndex={0} aria-label={`${detail}, ${formatMoney(usage.cost)}`}>
+      <span className={styles.usage} data-testid="usage" tabIndex={0} aria-label={`${detail}, ${formatMoney(usage.cost)}`}>
         {formatCount(tokens)} tokens{usage.token_budget ? ` of ${formatCount(usage.token_budget)}` : ""}
-        <span className="usage-details">
+        <span className={styles.details}>
           {" · "}
           {formatMoney(usage.cost)} · {pluralize(usage.calls, "call")}
         </span>

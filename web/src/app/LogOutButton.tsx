@@ -6,6 +6,7 @@ import { type Account, fetchAccount, logout } from "../net/api";
 import { forgetDrafts } from "../ui/drafts";
 import { ROOT } from "../net/root";
 import { LogOutIcon } from "../ui/icons";
+import styles from "./LogOutButton.module.css";
 
 export function LogOutButton() {
   const [account, setAccount] = useState<Account | null>(null);
@@ -36,7 +37,7 @@ export function LogOutButton() {
         </Text>
       )}
       <Button leftSection={<LogOutIcon />} variant="subtle" color="gray" fullWidth justify="flex-start" loading={isLeaving} onClick={() => void leave()} data-testid="log-out">
-        {PAGE.log_out} {account.auth !== "token" && <bdi className="account">{account.user}</bdi>}
+        {PAGE.log_out} {account.auth !== "token" && <bdi className={styles.account}>{account.user}</bdi>}
       </Button>
     </div>
   );

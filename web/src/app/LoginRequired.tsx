@@ -5,6 +5,8 @@ import { ACTIONS, PAGE } from "../generated/words";
 import { login } from "../net/api";
 import { Logo } from "../ui/icons";
 import { useSubmit } from "../ui/useSubmit";
+import styles from "./LoginRequired.module.css";
+import typography from "../ui/typography.module.css";
 
 export function LoginRequired() {
   const [token, setToken] = useState("");
@@ -12,7 +14,7 @@ export function LoginRequired() {
   const { busy, problem, submit } = useSubmit();
   const [before, after] = PAGE.login_own.split("{command}");
   return (
-    <main className="login-required">
+    <main className={styles.loginRequired}>
       <Logo size={48} />
       <h1>{PAGE.login_title}</h1>
       <form
@@ -44,7 +46,7 @@ export function LoginRequired() {
           {PAGE.login}
         </Button>
       </form>
-      <p className="hint">
+      <p className={typography.hint}>
         {before}
         <code>parley up</code>
         {after}

@@ -7,6 +7,8 @@ import { fill, WORK } from "../generated/words";
 import type { PathView, SubGoalView } from "../protocol";
 import type { Snapshot } from "../state/state";
 import { useSession } from "./sessionContext";
+import styles from "./Progress.module.css";
+import typography from "../ui/typography.module.css";
 
 const MARKS: Record<SubGoalView["status"], string> = { completed: "✓", failed: "✗", pending: "○" };
 
@@ -26,9 +28,9 @@ function PathProgress({ path }: { path: PathView }) {
   const nodes = [...path.walked, ...path.remaining];
   const { flows } = useFlows();
   return (
-    <div className="progress" data-testid="progress">
-      <div className="progress-line">
-        <span className="progress-bar" aria-hidden="true">
+    <div className={styles.progress} data-testid="progress">
+      <div className={styles.line}>
+        <span className={styles.bar} aria-hidden="true">
           {nodes.map((_, index) => (
             <span key={index} data-status={index < path.walked.length ? "completed" : undefined} />
           ))}
@@ -36,7 +38,7 @@ function PathProgress({ path }: { path: PathView }) {
         <span>
           {fill(WORK.node, { number: Math.min(path.current_path_index + 1, nodes.length), count: nodes.length })}
         </span>
-        <span className="progress-now">{toolTitle(flows ?? [], nodes[path.current_path_index] ?? "")}</span>
+        <span className={styles.now}>{toolTitle(flows ?? [], nodes[path.current_path_index] ?? "")}</span>
       </div>
     </div>
   );
@@ -49,25 +51,25 @@ function TurnProgress({ snapshot }: { snapshot: Snapshot }) {
   const done = sub_goals.filter((subGoal) => subGoal.status === "completed").length;
   const next = sub_goals.find((subGoal) => subGoal.status === "pending");
   return (
-    <div className="progress" data-testid="progress">
+    <div className={styles.progress} data-testid="progress">
       {open && (
-        <div className="progress-details" data-testid="progress-more">
+        <div className={styles.details} data-testid="progress-more">
           <ol aria-label={WORK.sub_goals}>
             {ordered.map((subGoal) => (
               <li key={subGoal.goal} data-status={subGoal.status} data-testid="sub-goal">
                 <span aria-hidden="true">{MARKS[subGoal.status]}</span>
                 <span>{subGoal.goal}</span>
-                <span className="dimmed">{WORK[subGoal.status]}</span>
+                <span className={typography.dimmed}>{WORK[subGoal.status]}</span>
               </li>
             ))}
           </ol>
-          <p className="dimmed">
+          <p className={typography.dimmed}>
             {fill(WORK.actions, { done: executed, planned })} · {snapshot.settings.world === "own" ? WORK.own_store : WORK.shared_store}
           </p>
         </div>
       )}
-      <UnstyledButton className="progress-line" onClick={() => setOpen(!open)} aria-expanded={open} data-testid="progress-line">
-        <span className="progress-bar" aria-hidden="true">
+      <UnstyledButton className={styles.line} onClick={() => setOpen(!open)} aria-expanded={open} data-testid="progress-line">
+        <span className={styles.bar} aria-hidden="true">
           {ordered.map((subGoal) => (
             <span key={subGoal.goal} data-status={subGoal.status} />
           ))}
@@ -76,7 +78,7 @@ function TurnProgress({ snapshot }: { snapshot: Snapshot }) {
           {turns === 0 ? fill(WORK.turn_limit, { most: max_turns }) : fill(WORK.turn, { number: snapshot.turn?.number ?? turns })}
           {sub_goals.length > 0 && ` · ${fill(WORK.sub_goals_done, { done, count: sub_goals.length })}`}
         </span>
-        {next && <span className="progress-now">{fill(WORK.now, { goal: next.goal })}</span>}
+        {next && <span className={styles.now}>{fill(WORK.now, { goal: next.goal })}</span>}
         <span aria-hidden="true">{open ? "▾" : "▴"}</span>
       </UnstyledButton>
     </div>

@@ -11,6 +11,8 @@ import { BookIcon, Logo, PlusIcon, SearchIcon } from "../ui/icons";
 import { LogOutButton } from "./LogOutButton";
 import { navigate, sessionPath } from "./route";
 import { useSession } from "./sessionContext";
+import styles from "./SessionList.module.css";
+import sessionItemStyles from "./sessionItem.module.css";
 
 const Library = lazy(() => import("../library/Library"));
 const PAGE_SIZE = 100;
@@ -33,8 +35,8 @@ export function SessionList({ onNew, onSelect, searchRequests }: Props) {
   }, [searchRequests]);
   const { sessions, failed } = useSessions(query, `${state.snapshot?.session_id} ${state.snapshot?.state} ${state.snapshot?.title}`);
   return (
-    <div className="sessions" data-testid="session-list">
-      <div className="sessions-brand">
+    <div className={styles.sessions} data-testid="session-list">
+      <div className={styles.brand}>
         <Logo />
         <span>Parley</span>
       </div>
@@ -53,7 +55,7 @@ export function SessionList({ onNew, onSelect, searchRequests }: Props) {
         value={query}
         onChange={(event) => setQuery(event.currentTarget.value)}
       />
-      <ScrollArea className="sessions-scroll" type="auto" scrollbarSize={8} offsetScrollbars="present">
+      <ScrollArea className={styles.scroll} type="auto" scrollbarSize={8} offsetScrollbars="present">
         {failed && <Text size="sm" c="dimmed">{TROUBLE.list}</Text>}
         {sessions?.length === 0 && (
           <Text size="sm" c="dimmed" p="xs">
@@ -100,7 +102,7 @@ function SessionItem({ session, current, onSelect }: { session: SessionSummary; 
   return (
     <a
       href={sessionPath(session.session_id)}
-      className="sessions-item"
+      className={sessionItemStyles.item}
       data-testid="session-item"
       aria-current={current ? "page" : undefined}
       onClick={(event) => {
@@ -110,9 +112,9 @@ function SessionItem({ session, current, onSelect }: { session: SessionSummary; 
         onSelect();
       }}
     >
-      <span className="sessions-title">{session.title || PAGE.untitled}</span>
-      <span className="sessions-meta">
-        <span className="sessions-state" data-tone={session.paused ? "wait" : toneOf(session.state, session.phase, session.rest_reason, session.unfinished)}>
+      <span className={styles.title}>{session.title || PAGE.untitled}</span>
+      <span className={sessionItemStyles.meta}>
+        <span className={styles.state} data-testid="session-state" data-tone={session.paused ? "wait" : toneOf(session.state, session.phase, session.rest_reason, session.unfinished)}>
           {stateLabel({ ...session, reason: session.rest_reason })}
         </span>
         <time dateTime={session.updated_at}>{formatAge(session.updated_at, Date.now())}</time>

@@ -10,6 +10,7 @@ import { Footer } from "./Footer";
 import { Header } from "./Header";
 import { SessionList } from "./SessionList";
 import { Shortcuts } from "./Shortcuts";
+import styles from "./Shell.module.css";
 
 export function Shell({ onNew }: { onNew: () => void }) {
   const isWide = useMediaQuery("(min-width: 60em)", true, { getInitialValueInEffect: false });
@@ -36,12 +37,12 @@ export function Shell({ onNew }: { onNew: () => void }) {
     />
   );
   return (
-    <div className="shell" data-collapsed={isCollapsed || !isWide || undefined}>
-      <a className="skip-link" href="#composer">
+    <div className={styles.shell} data-collapsed={isCollapsed || !isWide || undefined}>
+      <a className={styles.skipLink} href="#composer">
         {SIGNS.skip_link}
       </a>
       {isWide && !isCollapsed && (
-        <nav className="sidebar" aria-label={SIGNS.sessions}>
+        <nav className={styles.sidebar} aria-label={SIGNS.sessions}>
           {list}
         </nav>
       )}
@@ -50,7 +51,7 @@ export function Shell({ onNew }: { onNew: () => void }) {
           {list}
         </Drawer>
       )}
-      <div className="column">
+      <div className={styles.column}>
         <Header onMenu={isWide ? sidebar.toggle : drawer.toggle} menuOpen={isWide ? !isCollapsed : isDrawerOpen} />
         <Conversation />
         <Footer />

@@ -2,6 +2,7 @@
 import { Kbd, Modal } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { PAGE, SIGNS } from "../generated/words";
+import styles from "./Shortcuts.module.css";
 
 const KEYS: readonly [string, string][] = [
   ["Enter", PAGE.key_send],
@@ -24,7 +25,7 @@ export function Shortcuts() {
   }, []);
   return (
     <Modal opened={opened} onClose={() => setOpened(false)} title={PAGE.shortcuts} size="sm" closeButtonProps={{ "aria-label": SIGNS.close_message }}>
-      <dl className="shortcuts" data-testid="shortcuts">
+      <dl className={styles.shortcuts} data-testid="shortcuts">
         {KEYS.map(([key, what]) => (
           <div key={key}>
             <dt>

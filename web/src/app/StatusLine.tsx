@@ -7,6 +7,7 @@ import { PauseIcon, PlayIcon, StopIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { activityOf, idleStatus } from "./activity";
 import { useCan, useCommand, useSession } from "./sessionContext";
+import styles from "./StatusLine.module.css";
 
 export function StatusLine() {
   const { state, connection, pending, client } = useSession();
@@ -25,8 +26,8 @@ export function StatusLine() {
   const wait = activeDraft(state)?.wait;
   const idle = state.snapshot ? idleStatus(state.snapshot, can("retry")) : state.sessionId === null ? COMPOSER.keys : "";
   return (
-    <div className="status-line">
-      <div className="status-words">
+    <div className={styles.statusLine}>
+      <div className={styles.words}>
         <span role="status" aria-live="polite" data-testid="status">
           {connection !== "online" ? (
             <>

@@ -2,6 +2,7 @@ import { TextInput } from "@mantine/core";
 import { useState } from "react";
 import { SIGNS } from "../generated/words";
 import { useCommand } from "./sessionContext";
+import headerStyles from "./Header.module.css";
 
 export function TitleEditor({ title, onDone }: { title: string; onDone: () => void }) {
   const [text, setText] = useState(title);
@@ -13,7 +14,7 @@ export function TitleEditor({ title, onDone }: { title: string; onDone: () => vo
   };
   return (
     <form
-      className="header-title"
+      className={headerStyles.title}
       onSubmit={(event) => {
         event.preventDefault();
         save();

@@ -7,6 +7,7 @@ import { TEMPLATES, WELCOME, wordFor } from "../generated/words";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { BookIcon, Logo } from "../ui/icons";
 import { useSession } from "./sessionContext";
+import styles from "./Welcome.module.css";
 
 const Library = lazy(() => import("../library/Library"));
 
@@ -50,10 +51,10 @@ export function Welcome() {
   }, [workflow]);
   const examples = EXAMPLES[workflow] ?? [];
   return (
-    <section className="welcome" aria-label="Start">
+    <section className={styles.welcome} aria-label="Start">
       <Logo size={44} />
       <h2>{wordFor(WELCOME, workflow)}</h2>
-      <div className="welcome-choice">
+      <div className={styles.choice}>
         {workflows.length > 1 && (
           <SegmentedControl
             aria-label={WELCOME.how}
@@ -65,7 +66,7 @@ export function Welcome() {
         )}
       </div>
       <p>{wordFor(WELCOME, `${workflow}_what`)}</p>
-      <div className="welcome-examples">
+      <div className={styles.examples}>
         {examples.map((example) => (
           <button
             key={example.title}

@@ -6,6 +6,8 @@ import { EditorView, lineNumbers } from "@codemirror/view";
 import { useEffect, useRef } from "react";
 import { REVIEW } from "../generated/words";
 import { editorTheme } from "./editorTheme";
+import codeStyles from "./code.module.css";
+import typography from "../ui/typography.module.css";
 
 export default function Diff({ before, after, label, python = false }: { before: string; after: string; label: string; python?: boolean }) {
   const container = useRef<HTMLDivElement>(null);
@@ -25,8 +27,8 @@ export default function Diff({ before, after, label, python = false }: { before:
   }, [before, after, label, python]);
   return (
     <>
-      {before === after && <p className="dimmed">{REVIEW.diff_none}</p>}
-      <div className="code diff" ref={container} data-testid="diff" />
+      {before === after && <p className={typography.dimmed}>{REVIEW.diff_none}</p>}
+      <div className={`${codeStyles.code} ${codeStyles.diff}`} ref={container} data-testid="diff" />
     </>
   );
 }

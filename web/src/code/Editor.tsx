@@ -5,6 +5,7 @@ import { EditorState, type Extension } from "@codemirror/state";
 import { EditorView, keymap } from "@codemirror/view";
 import { useEffect, useEffectEvent, useRef } from "react";
 import { editorTheme } from "./editorTheme";
+import codeStyles from "./code.module.css";
 
 // When the user types over a selection, Chromium adds a style attribute to preserve its appearance. The CSP refuses
 // that attribute, and the console reports it. So the editor replaces the selection itself.
@@ -49,5 +50,5 @@ export function Editor({ value, label, language, onChange }: Props) {
     if (isEditable) view.focus();
     return () => view.destroy();
   }, [label, language, isEditable, isEditable ? "" : value]);
-  return <div className="code" ref={container} data-testid="code-text" />;
+  return <div className={codeStyles.code} ref={container} data-testid="code-text" />;
 }

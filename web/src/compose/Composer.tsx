@@ -16,6 +16,8 @@ import { requestFields, useRequestChoice } from "./requestChoice";
 import { RequestSettings } from "./RequestSettings";
 import { useSuggestion } from "./suggestion";
 import { MAX_LENGTH, TooLong } from "./TooLong";
+import styles from "./Composer.module.css";
+import typography from "../ui/typography.module.css";
 
 type RequestExtras = { knowledge?: Knowledge[] } & ReturnType<typeof requestFields>;
 
@@ -51,7 +53,7 @@ export function Composer() {
   return (
     <form
       id="composer"
-      className="composer"
+      className={styles.composer}
       onSubmit={(event) => {
         event.preventDefault();
         send();
@@ -60,17 +62,17 @@ export function Composer() {
       <Problem error={command.error} />
       <TooLong text={content} hint={isRequest ? COMPOSER.too_long_context : ""} />
       {isTooLarge && !isTooLong && (
-        <p className="problem" role="alert" data-testid="too-large">
+        <p className={typography.problem} role="alert" data-testid="too-large">
           {fill(TROUBLE.too_large, { size: formatKib(size), most: formatKib(messageLimit(state.greeting)) })} {TROUBLE.too_large_hint}
         </p>
       )}
       {isRequest && <KnowledgeChips knowledge={knowledge} onChange={setKnowledge} />}
-      <div className="composer-row">
+      <div className={styles.row}>
         {isRequest && <KnowledgeMenu knowledge={knowledge} onChange={setKnowledge} />}
         {isRequest && <RequestSettings />}
         <Textarea
           ref={field}
-          className="composer-text"
+          className={styles.text}
           data-testid="composer"
           aria-label={placeholderOf(state) || COMPOSER.message}
           placeholder={placeholderOf(state)}

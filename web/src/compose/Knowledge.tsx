@@ -9,6 +9,8 @@ import { codePointLength } from "../state/codePoints";
 import { AttachIcon } from "../ui/icons";
 import { isObject } from "../ui/values";
 import { MAX_LENGTH, TooLong } from "./TooLong";
+import styles from "./Knowledge.module.css";
+import typography from "../ui/typography.module.css";
 
 const MAX_ITEMS = 20;
 
@@ -81,16 +83,16 @@ export function KnowledgeMenu({ knowledge, onChange }: Props) {
         </ActionIcon>
       </Popover.Target>
       <Popover.Dropdown>
-        <div className="knowledge">
+        <div className={styles.knowledge}>
           <TextInput label={COMPOSER.name} placeholder="notes.md" maxLength={200} value={name} onChange={(event) => setName(event.currentTarget.value)} data-testid="context-name" />
           <Textarea label={COMPOSER.text} rows={5} value={text} onChange={(event) => setText(event.currentTarget.value)} data-testid="context-text" />
           <TooLong text={text} />
           {problem && (
-            <p className="problem" role="alert">
+            <p className={typography.problem} role="alert">
               {problem}
             </p>
           )}
-          <div className="knowledge-row">
+          <div className={styles.row}>
             <FileButton multiple onChange={(files) => void addFiles(files)}>
               {(props) => (
                 <Button {...props} variant="default" size="xs">

@@ -4,13 +4,15 @@ import { useFlows } from "../flow/flows";
 import { readableName } from "../flow/spec";
 import { fill, SETTINGS, TROUBLE, WELCOME } from "../generated/words";
 import { type RequestChoice, useRequestChoice, type Workflow, WORKFLOWS } from "./requestChoice";
+import styles from "./SettingsForm.module.css";
+import typography from "../ui/typography.module.css";
 
 export default function SettingsForm() {
   const { state } = useSession();
   const { choice, change } = useRequestChoice(state);
   const workflows = (state.greeting?.workflows ?? []).filter((workflow) => workflow in WORKFLOWS);
   return (
-    <div className="settings">
+    <div className={styles.settings}>
       <SegmentedControl
         fullWidth
         size="xs"
@@ -19,7 +21,7 @@ export default function SettingsForm() {
         onChange={(value) => change({ workflow: value as Workflow })}
         data={workflows.map((workflow) => ({ value: workflow, label: WORKFLOWS[workflow] ?? workflow }))}
       />
-      {choice.workflow === "agentflow" ? <ToolSettings /> : choice.workflow === "flow" ? <FlowSettings /> : choice.workflow === "execution_plan" ? <PlanSettings /> : <p className="hint">{SETTINGS.plan_first}</p>}
+      {choice.workflow === "agentflow" ? <ToolSettings /> : choice.workflow === "flow" ? <FlowSettings /> : choice.workflow === "execution_plan" ? <PlanSettings /> : <p className={typography.hint}>{SETTINGS.plan_first}</p>}
     </div>
   );
 }

@@ -1,5 +1,6 @@
 import { COMPOSER, fill } from "../generated/words";
 import { codePointLength } from "../state/codePoints";
+import typography from "../ui/typography.module.css";
 
 export const MAX_LENGTH = 50_000; // characters of one text
 
@@ -8,7 +9,7 @@ export function TooLong({ text, hint = "" }: { text: string; hint?: string }) {
   const length = codePointLength(text);
   if (length <= MAX_LENGTH) return null;
   return (
-    <p className="problem" role="alert" data-testid="too-long">
+    <p className={typography.problem} role="alert" data-testid="too-long">
       {fill(COMPOSER.too_long, { count: length.toLocaleString("en"), most: MAX_LENGTH.toLocaleString("en") })} {hint}
     </p>
   );

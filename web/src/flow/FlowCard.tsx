@@ -14,6 +14,9 @@ import { FlowView } from "./FlowView";
 import { PathBadges, PathNotes } from "./PathBadges";
 import { PathEditor } from "./PathEditor";
 import { type FlowSpec, readableName, splitTool, USER_NODE } from "./spec";
+import styles from "./FlowCard.module.css";
+import cardStyles from "../journal/card.module.css";
+import typography from "../ui/typography.module.css";
 
 export default function FlowCard({ entry }: { entry: TurnEntry }) {
   const { state } = useSession();
@@ -23,24 +26,24 @@ export default function FlowCard({ entry }: { entry: TurnEntry }) {
   const isOpen = opened ?? isNewest;
   const failed = entry.actions.findLast((action) => action.state === "failed" && action.error);
   return (
-    <article className="card flow" data-testid="flow-card">
-      <header className="card-head">
-        <button type="button" className="flow-toggle" aria-expanded={isOpen} onClick={() => setOpened(!isOpen)} data-testid="flow-fold">
+    <article className={cardStyles.card} data-testid="flow-card">
+      <header className={`${cardStyles.head} ${styles.head}`}>
+        <button type="button" className={styles.toggle} aria-expanded={isOpen} onClick={() => setOpened(!isOpen)} data-testid="flow-fold">
           <span aria-hidden="true">{isOpen ? "▾" : "▸"}</span> <strong>{flowNames(entry).map(readableName).join(" → ")}</strong>
         </button>
         {entry.path && <PathBadges path={entry.path} isChanged={[entry, ...entry.changes].some((change) => change.by.startsWith("user:"))} />}
-        <span className="card-summary" data-testid="flow-sum">
+        <span className={cardStyles.summary} data-testid="flow-sum">
           {totalsText(entry)}
         </span>
         <time dateTime={entry.at}>{formatTime(entry.at)}</time>
       </header>
       {entry.path && isOpen && <PathNotes path={entry.path} />}
-      {entry.reasoning && isOpen && <p className="dimmed">{entry.reasoning}</p>}
-      {isOpen && problem && <p className="problem">{fill(TROUBLE.flows, { why: problem })}</p>}
+      {entry.reasoning && isOpen && <p className={typography.dimmed}>{entry.reasoning}</p>}
+      {isOpen && problem && <p className={typography.problem}>{fill(TROUBLE.flows, { why: problem })}</p>}
       {isOpen && !flows && !problem && <Loader size="sm" aria-label={SIGNS.loading} />}
       {isOpen && flows && <FlowProgressView flows={flows} entry={entry} />}
       {isOpen && flows && isNewest && <PathEditor flows={flows} />}
-      {failed && <p className="problem">{`${readableName(splitTool(failed.spec.tool)[1])}: ${failed.error}`}</p>}
+      {failed && <p className={typography.problem}>{`${readableName(splitTool(failed.spec.tool)[1])}: ${failed.error}`}</p>}
       {entry.verdict && entry.verdict.status !== "success" && <Verdict verdict={entry.verdict} />}
     </article>
   );

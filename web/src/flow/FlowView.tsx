@@ -8,6 +8,9 @@ import { currentAction, type FlowContext, flowNames, type FlowProgress, flowProg
 import { NodeButton } from "./NodeButton";
 import { NodePanel } from "./NodePanel";
 import { flowOf, type FlowSpec, readableName, splitTool } from "./spec";
+import styles from "./FlowView.module.css";
+import graphStyles from "./Graph.module.css";
+import typography from "../ui/typography.module.css";
 
 const Graph = lazy(() => import("./Graph"));
 
@@ -26,7 +29,7 @@ export function FlowView({ flows, turn, context }: Props) {
   const [currentFlow] = splitTool(current?.spec.tool ?? "");
   const name = names.includes(chosenFlow) ? chosenFlow : names.includes(currentFlow) ? currentFlow : (names[0] ?? "");
   const flow = flowOf(flows, name);
-  if (!flow) return <p className="hint">{fill(PATHS.gone, { flow: readableName(name) })}</p>;
+  if (!flow) return <p className={typography.hint}>{fill(PATHS.gone, { flow: readableName(name) })}</p>;
   const progress = flowProgress(flow, turn);
   // until the user selects a node, show the current one
   const selectedTool = opened ?? (isWide ? (current?.spec.tool ?? progress.nodes[0]?.tool ?? "") : "");
@@ -38,8 +41,8 @@ export function FlowView({ flows, turn, context }: Props) {
         <SegmentedControl size="xs" aria-label={SETTINGS.flow} value={name} onChange={chooseFlow} data={names.map((flowName, index) => ({ value: flowName, label: `${index + 1}. ${readableName(flowName)}` }))} data-testid="flow-choice" />
       )}
       {isWide ? (
-        <div className="flow-wide">
-          <LazyBoundary fallback={<div className="flow-graph" style={{ height: placeholderHeight(flow) }} />}>
+        <div className={styles.wide}>
+          <LazyBoundary fallback={<div className={graphStyles.graph} style={{ height: placeholderHeight(flow) }} />}>
             <Graph key={flow.name} progress={progress} selected={node?.tool ?? ""} onSelect={open} />
           </LazyBoundary>
           {node && <NodePanel key={node.tool} node={node} {...common} />}
@@ -76,11 +79,11 @@ function NodeList({ progress, turn, context, opened, onOpen }: NodeListProps) {
     </li>
   );
   return (
-    <div className="flow-narrow" data-testid="flow-list">
+    <div className={styles.narrow} data-testid="flow-list">
       <ol>{onPath.map(item)}</ol>
       {offPath.length > 0 && (
         <details>
-          <summary className="dimmed">{offPath.length === 1 ? PATHS.node_off : fill(PATHS.nodes_off, { count: offPath.length })}</summary>
+          <summary className={typography.dimmed}>{offPath.length === 1 ? PATHS.node_off : fill(PATHS.nodes_off, { count: offPath.length })}</summary>
           <ol>{offPath.map(item)}</ol>
         </details>
       )}

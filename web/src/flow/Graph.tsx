@@ -8,6 +8,7 @@ import type { EdgeState, FlowProgress, NodeView } from "./flowProgress";
 import { type FlowLayout, layoutFlow, NODE_SIZE, type Point, roundedLine } from "./layout";
 import { NodeButton } from "./NodeButton";
 import { readableName } from "./spec";
+import styles from "./Graph.module.css";
 
 interface Props {
   progress: FlowProgress;
@@ -26,7 +27,7 @@ export default function Graph(props: Props) {
   const { ref, width } = useElementSize();
   const zoom = Math.min(1, width / layout.width);
   return (
-    <div ref={ref} className="flow-graph" data-testid="flow-graph" style={{ height: `min(75vh, ${layout.height * zoom}px)` }}>
+    <div ref={ref} className={styles.graph} data-testid="flow-graph" style={{ height: `min(75vh, ${layout.height * zoom}px)` }}>
       {width > 0 && (
         <ReactFlowProvider>
           <FlowGraph {...props} layout={layout} />
@@ -101,9 +102,9 @@ function StepNode({ data }: NodeProps<StepNodeType>) {
 function PathEdge({ id, data }: EdgeProps<PathEdgeType>) {
   const { line, end, angle } = roundedLine(data?.points ?? []);
   return (
-    <g className="flow-edge" data-state={data?.state}>
+    <g className={styles.edge} data-state={data?.state}>
       <BaseEdge id={id} path={line} />
-      <path className="flow-arrow" d="M 0 0 L -8 -4 L -8 4 z" transform={`translate(${end.x} ${end.y}) rotate(${angle})`} />
+      <path className={styles.arrow} d="M 0 0 L -8 -4 L -8 4 z" transform={`translate(${end.x} ${end.y}) rotate(${angle})`} />
     </g>
   );
 }

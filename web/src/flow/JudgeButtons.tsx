@@ -4,6 +4,9 @@ import { useCan, useCommand, useSession } from "../app/sessionContext";
 import { ACTIONS, LIBRARY } from "../generated/words";
 import { BookIcon, ThumbUpIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
+import styles from "./JudgeButtons.module.css";
+import buttons from "../ui/buttons.module.css";
+import typography from "../ui/typography.module.css";
 
 interface Props {
   accepted: boolean;
@@ -19,12 +22,12 @@ export function JudgeButtons({ accepted, saved, isNewest }: Props) {
   const saveCommand = useCommand();
   if (!isNewest || !can("judge") || state.snapshot?.phase !== "resting")
     return accepted ? (
-      <p className="dimmed" data-testid="judged">
+      <p className={typography.dimmed} data-testid="judged">
         {saved ? LIBRARY.correct_saved : LIBRARY.correct}
       </p>
     ) : null;
   return (
-    <div className="decision-buttons answer-feedback">
+    <div className={`${buttons.row} ${styles.judge}`}>
       <Button
         size="compact-sm"
         variant={accepted ? "light" : "default"}

@@ -4,6 +4,7 @@ import { formatCount } from "../ui/format";
 import { formatSeconds } from "../ui/values";
 import type { NodeState, NodeView } from "./flowProgress";
 import { nodeTitle } from "./spec";
+import styles from "./NodeButton.module.css";
 
 const MARKS: Record<NodeState, string> = { walked: "✓", now: "●", failed: "✗", planned: "○", out: "·" };
 
@@ -20,7 +21,7 @@ export function NodeButton({ node, selected, onSelect, className = "", controls 
   return (
     <button
       type="button"
-      className={`flow-node ${className}`}
+      className={`${styles.node} ${className}`}
       data-testid="flow-node"
       data-node={spec.name}
       data-state={state}
@@ -30,13 +31,13 @@ export function NodeButton({ node, selected, onSelect, className = "", controls 
       title={exitReason ? fill(PATHS.left_here, { why: exitReason }) : spec.description}
       onClick={() => onSelect(node.tool)}
     >
-      <span className="flow-node-name">
-        <span className="flow-mark" aria-hidden="true">
+      <span className={styles.name}>
+        <span className={styles.mark} aria-hidden="true">
           {MARKS[state]}
         </span>{" "}
         {nodeTitle(spec)}
       </span>
-      <span className="flow-node-meta" data-left={exitReason ? true : undefined}>
+      <span className={styles.meta} data-left={exitReason ? true : undefined}>
         {exitReason ? fill(PATHS.left_here, { why: exitReason }) : nodeStatusText(node)}
       </span>
     </button>

@@ -8,6 +8,8 @@ import { formatInline, isObject } from "../ui/values";
 import { type FlowContext, type FlowProgress, type NodeInput, nodeInputs, type NodeView, type WalkedTurn } from "./flowProgress";
 import { nodeCostText, nodeStatusText } from "./NodeButton";
 import { nodeTitle, readableName } from "./spec";
+import styles from "./NodePanel.module.css";
+import typography from "../ui/typography.module.css";
 
 interface Props {
   node: NodeView;
@@ -20,14 +22,14 @@ export function NodePanel({ node, progress, turn, context }: Props) {
   const { spec, runs, exitReason } = node;
   const times = runs.length > 0 ? runs.toReversed() : [undefined];
   return (
-    <div className="flow-panel" data-testid="node-panel" role="region" aria-label={nodeTitle(spec)}>
+    <div className={styles.panel} data-testid="node-panel" role="region" aria-label={nodeTitle(spec)}>
       <h3>{nodeTitle(spec)}</h3>
       <p>{spec.description}</p>
-      <p className="dimmed">
+      <p className={typography.dimmed}>
         {[node.state === "walked" ? nodeCostText(node) : nodeStatusText(node), spec.asks && PATHS.answers, spec.effect !== "read" && spec.effect, spec.confirm && PATHS.shown_first].filter(Boolean).join(" · ")}
       </p>
       {exitReason && (
-        <p className="flow-exit" data-testid="node-left">
+        <p className={styles.exit} data-testid="node-left">
           {fill(PATHS.left_here, { why: exitReason })}
         </p>
       )}
@@ -42,29 +44,29 @@ export function NodePanel({ node, progress, turn, context }: Props) {
 function NodeRun({ run, values, title }: { run: ActionEntry | undefined; values: readonly NodeInput[]; title: string }) {
   const output = run?.state === "finished" ? run.result : null;
   return (
-    <div className="flow-run" data-testid="node-run">
+    <div className={styles.run} data-testid="node-run">
       {title && <h4>{title}</h4>}
       {values.length > 0 && (
         <>
           <h4>{PATHS.input}</h4>
-          <dl className="flow-values" data-testid="node-input">
+          <dl className={styles.values} data-testid="node-input">
             {values.map((input) => (
               <div key={input.name}>
                 <dt>
-                  {input.name} {input.from && <span className="dimmed">{fill(PATHS.from, { name: readableName(input.from) })}</span>}
+                  {input.name} {input.from && <span className={typography.dimmed}>{fill(PATHS.from, { name: readableName(input.from) })}</span>}
                 </dt>
-                <dd>{input.value === undefined ? <span className="dimmed">{PATHS.unknown_value}</span> : <ValueView value={input.value} name={input.name} />}</dd>
+                <dd>{input.value === undefined ? <span className={typography.dimmed}>{PATHS.unknown_value}</span> : <ValueView value={input.value} name={input.name} />}</dd>
               </div>
             ))}
           </dl>
         </>
       )}
-      {run?.error && <p className="problem">{run.error}</p>}
+      {run?.error && <p className={typography.problem}>{run.error}</p>}
       {output !== null && output !== undefined && (
         <>
           <h4>{PATHS.output}</h4>
           {isObject(output) ? (
-            <dl className="flow-values" data-testid="node-output">
+            <dl className={styles.values} data-testid="node-output">
               {Object.entries(output).map(([name, value]) => (
                 <div key={name}>
                   <dt>{name}</dt>
@@ -96,14 +98,14 @@ function ValueView({ value, name }: { value: unknown; name: string }) {
 
 /** The nodes that can follow, with their conditions. */
 function NextNodes({ node: { spec } }: { node: NodeView }) {
-  if (spec.possible_next_nodes.length === 0) return <p className="dimmed">{PATHS.end}</p>;
+  if (spec.possible_next_nodes.length === 0) return <p className={typography.dimmed}>{PATHS.end}</p>;
   return (
-    <details className="flow-next">
+    <details className={styles.next}>
       <summary>{PATHS.next_steps}</summary>
       <ul>
         {spec.possible_next_nodes.map((next, index) => (
           <li key={next}>
-            {readableName(next)} <span className="dimmed">{spec.conditions[next] ? <>{PATHS.when} <code>{spec.conditions[next]}</code></> : index === 0 ? PATHS.whole : PATHS.if_planned}</span>
+            {readableName(next)} <span className={typography.dimmed}>{spec.conditions[next] ? <>{PATHS.when} <code>{spec.conditions[next]}</code></> : index === 0 ? PATHS.whole : PATHS.if_planned}</span>
           </li>
         ))}
       </ul>

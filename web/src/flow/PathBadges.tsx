@@ -3,11 +3,13 @@ import { fill, PATHS } from "../generated/words";
 import type { PlannedPathView } from "../protocol";
 import { Badge } from "../ui/Badge";
 import { readableName } from "./spec";
+import styles from "./PathBadges.module.css";
+import typography from "../ui/typography.module.css";
 
 export function PathBadges({ path, isChanged = false }: { path: PlannedPathView; isChanged?: boolean }) {
   const isPlanned = !path.fallback && path.attempts > 0;
   return (
-    <span className="flow-badges" data-testid="badges">
+    <span className={styles.badges} data-testid="badges">
       {path.fallback ? (
         <Badge tone="wait" title={path.why}>
           {PATHS.full}
@@ -32,12 +34,12 @@ export function PathNotes({ path }: { path: PlannedPathView }) {
   return (
     <>
       {path.fallback && path.why && (
-        <p className="hint" data-testid="fallback-why">
+        <p className={typography.hint} data-testid="fallback-why">
           {path.attempts > 0 ? fill(PATHS.full_why, { why: path.why }) : path.why}
         </p>
       )}
       {proposal && (
-        <p className="hint flow-proposal" data-testid="proposal">
+        <p className={`${typography.hint} ${styles.proposal}`} data-testid="proposal">
           {fill(PATHS.missing_node, { flow: readableName(proposal.flow) })} <strong>{readableName(proposal.name)}</strong>. {proposal.description} {proposal.why}
         </p>
       )}

@@ -9,6 +9,10 @@ import { TrashIcon, CheckIcon, PlusIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { allowedNodes, insertableNodes, insertNode, type Path, removeNode, replaceNode } from "./pathEdit";
 import { type FlowSpec, readableName, splitTool, toolTitle } from "./spec";
+import styles from "./PathForm.module.css";
+import buttons from "../ui/buttons.module.css";
+import stepNumberStyles from "../review/stepNumber.module.css";
+import typography from "../ui/typography.module.css";
 
 interface Props {
   flows: readonly FlowSpec[];
@@ -32,7 +36,7 @@ export function PathForm({ flows, path, after = "", note = "", command, saveLabe
   const canSave = isCurrent && problems.length === 0 && !isUnchanged;
   return (
     <form
-      className="path-form"
+      className={styles.form}
       data-testid="path-form"
       aria-labelledby={title}
       onSubmit={(event) => {
@@ -47,16 +51,16 @@ export function PathForm({ flows, path, after = "", note = "", command, saveLabe
     >
       <h3 id={title}>{after ? fill(PATHS.after, { node: toolTitle(flows, after) }) : PATHS.title_form}</h3>
       {note && (
-        <p className="hint" role="alert">
+        <p className={typography.hint} role="alert">
           {note}
         </p>
       )}
-      <ol className="path-rows">
+      <ol className={styles.rows}>
         {edited.map((_, index) => (
           <PathRow key={index} flows={flows} path={edited} index={index} after={after} onChange={setEdited} />
         ))}
       </ol>
-      <div className="decision-buttons">
+      <div className={buttons.row}>
         <AddNodeMenu flows={flows} label={PATHS.add_last} tools={insertableNodes(flows, edited, edited.length, after)} onAdd={(tool) => setEdited(insertNode(edited, edited.length, tool))}>
           {PATHS.add}
         </AddNodeMenu>
@@ -78,14 +82,14 @@ export function PathForm({ flows, path, after = "", note = "", command, saveLabe
           data-testid={`given-${name}`}
         />
       ))}
-      <ul className="path-problems" aria-live="polite" data-testid="path-problems">
+      <ul className={styles.problems} aria-live="polite" data-testid="path-problems">
         {problems.map((problem) => (
-          <li key={problem} className="problem">
+          <li key={problem} className={typography.problem}>
             {problem}
           </li>
         ))}
       </ul>
-      <div className="decision-buttons">
+      <div className={buttons.row}>
         <Button type="submit" size="sm" leftSection={<CheckIcon />} disabled={!canSave} loading={command.busy} data-testid="path-save">
           {saveLabel}
         </Button>
@@ -142,8 +146,8 @@ function PathRow({ flows, path, index, after, onChange }: PathRowProps) {
   const allowed = allowedNodes(flows, path, index, after);
   const data = [...(allowed.includes(tool) ? [] : [tool]), ...allowed].map((node) => ({ value: node, label: toolTitle(flows, node) }));
   return (
-    <li className="path-row" data-testid="path-row">
-      <span className="step-number">{index + 1}</span>
+    <li className={styles.row} data-testid="path-row">
+      <span className={stepNumberStyles.number}>{index + 1}</span>
       <NativeSelect size="sm" aria-label={fill(PATHS.node, { number: index + 1 })} autoFocus={index === 0} value={tool} data={data} error={!allowed.includes(tool)} onChange={(event) => onChange(replaceNode(path, index, event.currentTarget.value))} data-testid="path-node" />
       <AddNodeMenu flows={flows} label={fill(PATHS.insert, { node: toolTitle(flows, tool) })} tools={insertableNodes(flows, path, index, after).filter((node) => splitTool(node)[0] === flow || index === 0)} onAdd={(name) => onChange(insertNode(path, index, name))} />
       <ActionIcon variant="subtle" color="gray" size="md" aria-label={fill(PATHS.remove, { node: toolTitle(flows, tool) })} onClick={() => onChange(removeNode(path, index))} data-testid="path-remove">

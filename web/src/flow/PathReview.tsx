@@ -13,6 +13,9 @@ import { FlowView } from "./FlowView";
 import { PathBadges, PathNotes } from "./PathBadges";
 import { PathForm } from "./PathForm";
 import { flowOf, type FlowSpec, groupByFlow, nodeOf, readableName, splitTool } from "./spec";
+import panelStyles from "../review/panel.module.css";
+import planTextStyles from "../review/planText.module.css";
+import typography from "../ui/typography.module.css";
 
 export default function PathReview({ plan }: { plan: PlanView }) {
   const { state } = useSession();
@@ -30,15 +33,15 @@ export default function PathReview({ plan }: { plan: PlanView }) {
   const actions = tools.map(plannedAction);
   const turn = { actions, path: plan.path, changes: [] };
   return (
-    <section className="panel" data-testid="path-review" aria-label={fill(JOURNAL.path, { number: plan.number })}>
-      <header className="panel-head">
+    <section className={panelStyles.panel} data-testid="path-review" aria-label={fill(JOURNAL.path, { number: plan.number })}>
+      <header className={panelStyles.head}>
         <h2>{fill(PATHS.title, { flows: groupByFlow(tools).map((chain) => readableName(chain.flow)).join(" → ") })}</h2>
-        <span className="dimmed">{authorText(plan.by, displayName)}</span>
+        <span className={typography.dimmed}>{authorText(plan.by, displayName)}</span>
         {plan.path && <PathBadges path={plan.path} isChanged={plan.by.startsWith("user:")} />}
       </header>
       {plan.path && <PathNotes path={plan.path} />}
-      {plan.notes && <p className="plan-notes">{plan.notes}</p>}
-      {problem && <p className="problem">{fill(TROUBLE.flows, { why: problem })}</p>}
+      {plan.notes && <p className={planTextStyles.notes}>{plan.notes}</p>}
+      {problem && <p className={typography.problem}>{fill(TROUBLE.flows, { why: problem })}</p>}
       {!flows && !problem && <Loader size="sm" aria-label={SIGNS.loading} />}
       {flows && <FlowView flows={flows} turn={turn} context={{ request: state.snapshot?.request ?? "", previousActions: [] }} />}
       {flows && isEditing && (

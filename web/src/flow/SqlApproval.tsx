@@ -10,6 +10,10 @@ import { LazyBoundary } from "../ui/LazyBoundary";
 import { CheckIcon, CloseIcon, EditIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { toolOf } from "./spec";
+import approvalStyles from "../review/approval.module.css";
+import buttons from "../ui/buttons.module.css";
+import codeStyles from "../code/code.module.css";
+import typography from "../ui/typography.module.css";
 
 const SqlEditor = lazy(() => import("../code/SqlEditor"));
 const NODES_AFTER_EDIT = ["validate_sql", "execute_sql", "format_final_response"];
@@ -34,16 +38,16 @@ export function SqlApproval({ action, sql }: { action: ActionSection; sql: strin
     command.send({ type: "edit_path", after: id, nodes: NODES_AFTER_EDIT.map((node) => toolOf(flow, node)), given: { sql: text } });
   };
   return (
-    <div className="approval" role="group" tabIndex={-1} aria-label={PATHS.query} data-testid="sql-request">
-      <LazyBoundary fallback={<pre className="code-waiting">{sql}</pre>}>
+    <div className={approvalStyles.approval} role="group" tabIndex={-1} aria-label={PATHS.query} data-testid="sql-request">
+      <LazyBoundary fallback={<pre className={codeStyles.waiting} data-loading>{sql}</pre>}>
         <SqlEditor value={text ?? sql} label={text === null ? PATHS.query : PATHS.query_your_version} onChange={text === null ? undefined : setText} />
       </LazyBoundary>
-      {text !== null && <p className="hint">{PATHS.check_again} {REVIEW.leave_editor}</p>}
-      {action.approval && text === null && <p className="hint">{approvalReason(action)}</p>}
+      {text !== null && <p className={typography.hint}>{PATHS.check_again} {REVIEW.leave_editor}</p>}
+      {action.approval && text === null && <p className={typography.hint}>{approvalReason(action)}</p>}
       {decline.isOpen ? (
         <DeclineForm action={action} command={command} reason={decline.draft} onClose={() => decline.setOpen(false)} />
       ) : (
-        <div className="decision-buttons">
+        <div className={buttons.row}>
           {text === null ? (
             <>
               <Button size="sm" leftSection={<CheckIcon />} loading={command.busy} onClick={() => command.send(approvalCommand(action))} data-testid="action-approve">
@@ -57,7 +61,7 @@ export function SqlApproval({ action, sql }: { action: ActionSection; sql: strin
               <Button size="sm" variant="default" leftSection={<CloseIcon />} disabled={command.busy} onClick={() => decline.setOpen(true)} data-testid="action-refuse">
                 {ACTIONS.decline}…
               </Button>
-              <Button size="sm" variant="subtle" className="multiline" loading={command.busy} onClick={() => command.send(approvalCommand(action, { remember: true }))} data-testid="action-remember">
+              <Button size="sm" variant="subtle" className={buttons.multiline} loading={command.busy} onClick={() => command.send(approvalCommand(action, { remember: true }))} data-testid="action-remember">
                 {PATHS.query_run_always}
               </Button>
             </>

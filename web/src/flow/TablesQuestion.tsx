@@ -8,6 +8,10 @@ import type { QuestionSection } from "../protocol";
 import { CheckIcon, SearchIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { filterTables, type TableChoice, tablesAnswer } from "./tables";
+import styles from "./TablesQuestion.module.css";
+import buttons from "../ui/buttons.module.css";
+import panelStyles from "../review/panel.module.css";
+import typography from "../ui/typography.module.css";
 
 const FILTER_THRESHOLD = 8; // more tables than this get a filter field
 
@@ -24,7 +28,7 @@ export default function TablesQuestion({ question, tables }: { question: Questio
   };
   return (
     <form
-      className="panel panel-question"
+      className={panelStyles.panel}
       data-testid="tables-question"
       aria-label={PAGE.question}
       onSubmit={(event) => {
@@ -45,20 +49,20 @@ export default function TablesQuestion({ question, tables }: { question: Questio
           data-testid="tables-filter"
         />
       )}
-      <ul className="tables-list">
+      <ul className={styles.list}>
         {visible.map((table) => (
           <li key={table.name} data-testid="table-choice">
             <Checkbox checked={selected.has(table.name)} onChange={(event) => select(table.name, event.currentTarget.checked)} label={<code>{table.name}</code>} description={table.reason || undefined} />
             {table.columns.length > 0 && <Columns table={table} />}
           </li>
         ))}
-        {visible.length === 0 && <li className="hint">{TABLES.no_match}</li>}
+        {visible.length === 0 && <li className={typography.hint}>{TABLES.no_match}</li>}
       </ul>
-      <div className="decision-buttons">
+      <div className={buttons.row}>
         <Button type="submit" leftSection={<CheckIcon />} disabled={names.length === 0} loading={command.busy} data-testid="tables-use">
           {names.length === 1 ? fill(TABLES.use_one, { table: names[0] ?? "" }) : fill(TABLES.use_many, { count: names.length })}
         </Button>
-        <span className="dimmed">{PATHS.or_describe}</span>
+        <span className={typography.dimmed}>{PATHS.or_describe}</span>
       </div>
       <Problem error={command.error} />
     </form>
@@ -67,8 +71,8 @@ export default function TablesQuestion({ question, tables }: { question: Questio
 
 function Columns({ table }: { table: TableChoice }) {
   return (
-    <details className="tables-columns">
-      <summary className="dimmed">{fill(table.columns.length === 1 ? TABLES.column : TABLES.columns, { count: table.columns.length })}</summary>
+    <details className={styles.columns}>
+      <summary className={typography.dimmed}>{fill(table.columns.length === 1 ? TABLES.column : TABLES.columns, { count: table.columns.length })}</summary>
       <ul>
         {table.columns.map((column) => (
           <li key={column}>

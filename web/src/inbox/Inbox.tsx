@@ -7,6 +7,7 @@ import { fill, PAGE } from "../generated/words";
 import { fetchInbox, type SessionSummary } from "../net/api";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { InboxIcon as Sign } from "../ui/icons";
+import styles from "./Inbox.module.css";
 
 const InboxPanel = lazy(() => import("./InboxPanel"));
 const PAGE_SIZE = 50;
@@ -40,10 +41,10 @@ export function Inbox() {
   const label = waiting.total === 0 ? PAGE.waiting_none : waiting.total === 1 ? PAGE.waiting_one : fill(PAGE.waiting_count, { count: waiting.total });
   return (
     <>
-      <ActionIcon ref={button} className="inbox-button" variant="subtle" color="gray" size="lg" onClick={open} aria-label={label} title={label} aria-expanded={isOpen} data-testid="inbox">
+      <ActionIcon ref={button} className={styles.button} variant="subtle" color="gray" size="lg" onClick={open} aria-label={label} title={label} aria-expanded={isOpen} data-testid="inbox">
         <Sign />
         {waiting.total > 0 && (
-          <span className="inbox-count" data-testid="inbox-count" aria-hidden="true">
+          <span className={styles.count} data-testid="inbox-count" aria-hidden="true">
             {waiting.total > 99 ? "99+" : waiting.total}
           </span>
         )}

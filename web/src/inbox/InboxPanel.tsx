@@ -9,6 +9,9 @@ import { RetryIcon } from "../ui/icons";
 import { errorMessage } from "../ui/useFetch";
 import { attentionOf, canResume } from "./attention";
 import type { InboxState } from "./Inbox";
+import styles from "./InboxPanel.module.css";
+import sessionItemStyles from "../app/sessionItem.module.css";
+import typography from "../ui/typography.module.css";
 
 interface Props {
   opened: boolean;
@@ -31,8 +34,8 @@ export default function InboxPanel({ opened, waiting, current, onClose, onClosed
   return (
     <Drawer opened={opened} onClose={onClose} position="right" returnFocus={false} size={380} padding="sm" title={PAGE.waiting} closeButtonProps={{ "aria-label": SIGNS.close_inbox }}>
       <AfterUnmount callback={onClosed} />
-      <div className="inbox" data-testid="inbox-panel" onKeyDown={moveFocus}>
-        {waiting.sessions?.length === 0 && <p className="dimmed">{PAGE.nothing_waits}</p>}
+      <div className={styles.inbox} data-testid="inbox-panel" onKeyDown={moveFocus}>
+        {waiting.sessions?.length === 0 && <p className={typography.dimmed}>{PAGE.nothing_waits}</p>}
         <ul ref={list}>
           {waiting.sessions?.map((session, index) => (
             <li key={session.session_id}>
@@ -41,7 +44,7 @@ export default function InboxPanel({ opened, waiting, current, onClose, onClosed
             </li>
           ))}
         </ul>
-        {waiting.sessions && waiting.total > waiting.sessions.length && <p className="dimmed">{fill(LIBRARY.more, { count: waiting.total - waiting.sessions.length })}</p>}
+        {waiting.sessions && waiting.total > waiting.sessions.length && <p className={typography.dimmed}>{fill(LIBRARY.more, { count: waiting.total - waiting.sessions.length })}</p>}
       </div>
     </Drawer>
   );
@@ -58,7 +61,7 @@ function InboxItem({ session, current, first, onSelect }: { session: SessionSumm
   return (
     <a
       href={sessionPath(session.session_id)}
-      className="sessions-item"
+      className={sessionItemStyles.item}
       data-testid="inbox-item"
       data-autofocus={first || undefined}
       aria-current={current ? "page" : undefined}
@@ -69,8 +72,8 @@ function InboxItem({ session, current, first, onSelect }: { session: SessionSumm
         navigate(session.session_id);
       }}
     >
-      <span className="inbox-title">{session.title || PAGE.untitled}</span>
-      <span className="sessions-meta">
+      <span className={styles.title}>{session.title || PAGE.untitled}</span>
+      <span className={sessionItemStyles.meta}>
         <Badge tone={attention.tone}>{attention.words}</Badge>
         <time dateTime={session.updated_at}>{formatAge(session.updated_at, Date.now())}</time>
       </span>
@@ -94,11 +97,11 @@ function ResumeButton({ session, onSelect }: { session: SessionSummary; onSelect
     }
   };
   return (
-    <div className="inbox-resume">
+    <div className={styles.resume}>
       <Button size="compact-sm" variant="light" leftSection={<RetryIcon />} loading={isBusy} onClick={() => void resume()} data-testid="inbox-retry">
         {session.state === "approved" ? ACTIONS.start : ACTIONS.retry}
       </Button>
-      {problem && <p className="hint" role="alert">{problem}</p>}
+      {problem && <p className={typography.hint} role="alert">{problem}</p>}
     </div>
   );
 }

@@ -11,6 +11,9 @@ import { formatBytes, formatInline, formatSeconds } from "../ui/values";
 import type { ActionEntry } from "./entries";
 import { isProgramRun, Result } from "./Result";
 import { SkipButton } from "./SkipButton";
+import styles from "./ActionItem.module.css";
+import callHeadStyles from "../ui/callHead.module.css";
+import typography from "../ui/typography.module.css";
 
 interface Props {
   action: ActionEntry;
@@ -25,7 +28,7 @@ export function ActionItem({ action, turn, distinction = "" }: Props) {
   const isOpen = action.state === "planned" || action.state === "approved" || action.state === "waiting";
   const canSkip = isOpen || (hasFailed && state.snapshot?.phase === "resting");
   return (
-    <div className="action-row">
+    <div className={styles.row}>
       <ActionDetails action={action} turn={turn} distinction={distinction} />
       {canSkip && <SkipButton id={action.spec.id} text={action.spec.description || action.tool} />}
     </div>
@@ -38,7 +41,7 @@ function ActionDetails({ action, turn, distinction }: Required<Props>) {
   const [opened, setOpened] = useState<boolean | null>(null);
   return (
     <details
-      className="action"
+      className={styles.action}
       id={`action-${spec.id}`}
       data-testid="action"
       data-state={state}
@@ -46,27 +49,27 @@ function ActionDetails({ action, turn, distinction }: Required<Props>) {
       onToggle={(event) => setOpened(event.currentTarget.open)}
     >
       <summary>
-        <span className="action-head">
+        <span className={`${callHeadStyles.head} ${styles.head}`}>
           {state === "started" && <Loader size={12} aria-hidden="true" />}
           <Badge tone={action.tone}>{action.word}</Badge>
           <code>{spec.tool}</code>
-          {spec.tool !== "run_code" && <span className="action-text">{spec.description || argumentsText(spec.arguments)}</span>}
-          {distinction && <span className="dimmed action-distinction">{distinction}</span>}
-          {action.seconds > 0 && <span className="dimmed action-time">{formatSeconds(action.seconds)}</span>}
+          {spec.tool !== "run_code" && <span className={`${callHeadStyles.text} ${styles.text}`}>{spec.description || argumentsText(spec.arguments)}</span>}
+          {distinction && <span className={`${typography.dimmed} ${styles.distinction}`}>{distinction}</span>}
+          {action.seconds > 0 && <span className={`${typography.dimmed} ${styles.time}`}>{formatSeconds(action.seconds)}</span>}
         </span>
-        <span className="action-summary" data-testid="action-gist">
+        <span className={styles.summary} data-testid="action-gist">
           {outcomeText(action, action.decided_by && displayName(action.decided_by))}
         </span>
       </summary>
-      <div className="action-body">
+      <div className={styles.body}>
         {spec.tool !== "run_code" && <Arguments values={spec.arguments} />}
         {spec.repairs.length > 0 && (
-          <p className="dimmed" data-testid="repairs">
+          <p className={typography.dimmed} data-testid="repairs">
             {fill(REVIEW.repaired, { what: spec.repairs.join("; ") })}
           </p>
         )}
-        <p className="dimmed">{rulingText(action, action.decided_by && displayName(action.decided_by))}</p>
-        {action.error && <p className="problem">{action.error}</p>}
+        <p className={typography.dimmed}>{rulingText(action, action.decided_by && displayName(action.decided_by))}</p>
+        {action.error && <p className={typography.problem}>{action.error}</p>}
         {action.result !== null && <Result result={action.result} />}
         {action.artefact && <ArtefactDownload action={action} turn={turn} />}
       </div>
@@ -93,7 +96,7 @@ function ArtefactDownload({ action, turn }: { action: ActionEntry; turn: number 
   const { state } = useSession();
   if (!action.artefact || state.sessionId === null) return null;
   return (
-    <p className="dimmed artefact">
+    <p className={`${typography.dimmed} ${styles.artefact}`}>
       {fill(JOURNAL.beginning, { size: formatBytes(action.artefact.size) })}
       <Button
         component="a"

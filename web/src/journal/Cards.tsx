@@ -12,6 +12,11 @@ import { InlineText } from "../ui/InlineText";
 import { Markdown } from "../ui/Markdown";
 import type { Entry } from "./entries";
 import { showAction } from "./showAction";
+import styles from "./Cards.module.css";
+import cardStyles from "./card.module.css";
+import chartViewStyles from "../result/ChartView.module.css";
+import messageStyles from "./message.module.css";
+import typography from "../ui/typography.module.css";
 
 const Findings = lazy(() => import("../result/DataResult"));
 
@@ -22,10 +27,10 @@ export function PlanCard({ entry, by }: { entry: EntryOfKind<"plan">; by: string
   const event = state.events[entry.version - 1];
   const plan = event?.type === "plan.drafted" || event?.type === "plan.edited" ? event : null;
   return (
-    <details className="card" data-testid="plan-card">
+    <details className={cardStyles.card} data-testid="plan-card">
       <summary>
         <strong>{entry.title}</strong>
-        <span className="card-summary">
+        <span className={cardStyles.summary}>
           {by} · {entry.summary}
         </span>
         <time dateTime={entry.at}>{formatTime(entry.at)}</time>
@@ -40,7 +45,7 @@ export function PlanCard({ entry, by }: { entry: EntryOfKind<"plan">; by: string
           </li>
         ))}
       </ol>
-      {plan?.notes && <p className="dimmed">{plan.notes}</p>}
+      {plan?.notes && <p className={typography.dimmed}>{plan.notes}</p>}
     </details>
   );
 }
@@ -49,10 +54,10 @@ export function CodeCard({ entry, by }: { entry: EntryOfKind<"code">; by: string
   const { state } = useSession();
   const event = state.events[entry.version - 1];
   return (
-    <details className="card" data-testid="code-card">
+    <details className={cardStyles.card} data-testid="code-card">
       <summary>
         <strong>{entry.title}</strong>
-        <span className="card-summary">
+        <span className={cardStyles.summary}>
           {by} · {entry.summary}
         </span>
         {entry.checks?.map((check) => (
@@ -74,11 +79,11 @@ export function QuestionCard({ entry, by }: { entry: EntryOfKind<"question">; by
   if (isOpen) return null; // shown in full below
   // If a user chose to continue, the event's author is that user, but it is Parley that asks the question.
   return (
-    <article className="card" data-testid="question-card">
-      <span className="card-summary">{fill(JOURNAL.asked, { by: entry.by.startsWith("user:") ? "Parley" : by })}</span>
+    <article className={cardStyles.card} data-testid="question-card">
+      <span className={cardStyles.summary}>{fill(JOURNAL.asked, { by: entry.by.startsWith("user:") ? "Parley" : by })}</span>
       <Markdown text={entry.text} />
       {entry.answer !== null && (
-        <div className="message message-mine">
+        <div className={`${messageStyles.message} ${messageStyles.mine} ${styles.ownAnswer}`}>
           <p>{entry.answer}</p>
         </div>
       )}
@@ -93,20 +98,20 @@ export function AnswerCard({ entry }: { entry: EntryOfKind<"answer"> }) {
   const isFruitful = entry.queryResult ? entry.queryResult.table !== null || entry.queryResult.artefact !== null : entry.tone === "good";
   if (entry.queryResult)
     return (
-      <article className={isFruitful ? "card answer" : "card"} data-testid="answer">
+      <article className={isFruitful ? `${cardStyles.card} ${styles.answer}` : cardStyles.card} data-testid="answer">
         <Markdown text={entry.text} />
-        <LazyBoundary fallback={entry.queryResult.table && <div className="chart-waiting" />}>
+        <LazyBoundary fallback={entry.queryResult.table && <div className={chartViewStyles.waiting} />}>
           <Findings result={entry.queryResult} />
         </LazyBoundary>
         {judgement && isFruitful && <JudgeButtons accepted={judgement.accepted} saved={judgement.saved} isNewest={isNewest} />}
       </article>
     );
   return (
-    <article className={isFruitful ? "card answer" : "card"} data-testid="answer">
+    <article className={isFruitful ? `${cardStyles.card} ${styles.answer}` : cardStyles.card} data-testid="answer">
       <Markdown text={entry.text} />
-      <p className="answer-footer">
+      <p className={styles.footer}>
         <span data-testid="confidence">{entry.confidence_text}</span>
-        {entry.evidence.length > 0 && <span className="dimmed">{JOURNAL.source}</span>}
+        {entry.evidence.length > 0 && <span className={typography.dimmed}>{JOURNAL.source}</span>}
         {entry.evidence.map((id) => (
           <EvidenceChip key={id} id={id} />
         ))}
@@ -121,7 +126,7 @@ function EvidenceChip({ id }: { id: string }) {
   const { state } = useSession();
   const action = state.journal.get(`action:${id}`);
   return (
-    <button type="button" className="chip" onClick={() => showAction(id)} data-testid="evidence">
+    <button type="button" className={styles.chip} onClick={() => showAction(id)} data-testid="evidence">
       {action?.kind === "action" ? action.tool.replaceAll("_", " ") : id}
     </button>
   );
@@ -132,7 +137,7 @@ export function FailureCard({ entry }: { entry: EntryOfKind<"failure"> }) {
   const event = state.events[entry.version - 1];
   const reply = event?.type === "session.failed" ? event.model_reply : "";
   return (
-    <article className="card card-bad" data-testid="failure-card">
+    <article className={`${cardStyles.card} ${cardStyles.bad}`} data-testid="failure-card">
       <strong>{entry.title}</strong>
       <p>{entry.reason}</p>
       {reply && (

@@ -8,6 +8,9 @@ import { Markdown } from "../ui/Markdown";
 import { AnswerCard, CodeCard, FailureCard, PlanCard, QuestionCard } from "./Cards";
 import type { Entry } from "./entries";
 import { useEntries } from "./useEntries";
+import styles from "./Journal.module.css";
+import cardStyles from "./card.module.css";
+import messageStyles from "./message.module.css";
 
 const TurnCard = lazy(() => import("./TurnCard"));
 const FlowCard = lazy(() => import("../flow/FlowCard"));
@@ -21,12 +24,12 @@ export function Journal() {
   const views = entries.map((entry) => entry !== currentFailure && <EntryView key={entry.key} entry={entry} />);
   const unsent = pending.filter((item) => TEXT_COMMANDS.has(item.command.type) && (state.sessionId === null || item.sessionId === state.sessionId));
   return (
-    <div className="journal" role="log" aria-label={PAGE.conversation} data-testid="journal">
+    <div className={styles.journal} role="log" aria-label={PAGE.conversation} data-testid="journal">
       {views}
       {unsent.map((item) => (
-        <div key={item.id} className="message message-mine message-unsent">
+        <div key={item.id} className={`${messageStyles.message} ${messageStyles.mine} ${messageStyles.unsent}`}>
           <p>{"content" in item.command ? item.command.content : ""}</p>
-          <span className="message-meta">{JOURNAL.sending}</span>
+          <span className={messageStyles.meta}>{JOURNAL.sending}</span>
         </div>
       ))}
     </div>
@@ -42,15 +45,15 @@ function EntryContent({ entry }: { entry: Entry }) {
   switch (entry.kind) {
     case "said":
       return (
-        <article className={`message ${by === JOURNAL.you ? "message-mine" : ""}`} data-testid="said" aria-label={`${by}, ${formatTime(entry.at)}`}>
-          {entry.label && <span className="message-intent">{entry.label}</span>}
+        <article className={`${messageStyles.message} ${by === JOURNAL.you ? messageStyles.mine : ""}`} data-testid="said" aria-label={`${by}, ${formatTime(entry.at)}`}>
+          {entry.label && <span className={messageStyles.intent}>{entry.label}</span>}
           <p>{entry.text}</p>
-          {entry.knowledge.length > 0 && <span className="message-meta">{fill(JOURNAL.with, { names: entry.knowledge.join(", ") })}</span>}
+          {entry.knowledge.length > 0 && <span className={messageStyles.meta}>{fill(JOURNAL.with, { names: entry.knowledge.join(", ") })}</span>}
         </article>
       );
     case "reply":
       return (
-        <article className="message message-reply" data-testid="reply" aria-label={`${by}, ${formatTime(entry.at)}`}>
+        <article className={messageStyles.message} data-testid="reply" aria-label={`${by}, ${formatTime(entry.at)}`}>
           <Markdown text={entry.text} />
         </article>
       );
@@ -62,7 +65,7 @@ function EntryContent({ entry }: { entry: Entry }) {
       return <QuestionCard entry={entry} by={by} />;
     case "turn":
       return (
-        <LazyBoundary fallback={<div className="card turn-waiting" />}>
+        <LazyBoundary fallback={<div className={`${cardStyles.card} ${styles.turnWaiting}`} />}>
           {entry.path ? <FlowCard entry={entry} /> : <TurnCard entry={entry} by={by} byPerson={entry.by.startsWith("user:")} />}
         </LazyBoundary>
       );
@@ -72,8 +75,8 @@ function EntryContent({ entry }: { entry: Entry }) {
       return <FailureCard entry={entry} />;
     case "note":
       return (
-        <p className="note" data-tone={entry.tone} data-testid="note">
-          <span className="note-dot" aria-hidden="true" />
+        <p className={styles.note} data-tone={entry.tone} data-testid="note">
+          <span className={styles.dot} aria-hidden="true" />
           {entry.by ? `${by} ${entry.text}` : entry.text} <time dateTime={entry.at}>{formatTime(entry.at)}</time>
         </p>
       );

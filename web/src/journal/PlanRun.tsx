@@ -4,6 +4,7 @@ import { railOffset, railWidth, StepRail } from "../review/StepRail";
 import { formatInline } from "../ui/values";
 import { ActionItem } from "./ActionItem";
 import type { ActionEntry, TurnEntry } from "./entries";
+import actionItemStyles from "./ActionItem.module.css";
 
 const MAX_LANES = 5; // more lanes would be unreadable
 
@@ -13,13 +14,13 @@ export function PlanRun({ entry }: { entry: TurnEntry }) {
   const lanes = Math.max(1, ...places.map(({ lane, passing }) => Math.max(lane, ...passing) + 1));
   const hasRail = lanes <= MAX_LANES;
   return (
-    <ol className="actions plan-run" style={{ "--rail": `${hasRail ? railWidth(lanes) : 24}px` } as React.CSSProperties}>
+    <ol className={`${actionItemStyles.actions} ${actionItemStyles.planRun}`} style={{ "--rail": `${hasRail ? railWidth(lanes) : 24}px` } as React.CSSProperties}>
       {actions.map((action, row) => {
         const place = places[row];
         return (
           <li key={action.key}>
             {hasRail && place && <StepRail place={place} lanes={lanes} />}
-            <span className="plan-dot" data-tone={action.tone} style={{ left: (hasRail && place ? railOffset(place) : 0) + 7 }} aria-hidden="true" />
+            <span className={actionItemStyles.planDot} data-tone={action.tone} style={{ left: (hasRail && place ? railOffset(place) : 0) + 7 }} aria-hidden="true" />
             <ActionItem action={action} turn={entry.number} distinction={distinctionOf(action, actions)} />
           </li>
         );

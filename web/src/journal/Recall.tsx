@@ -5,14 +5,17 @@ import { useSession } from "../app/sessionContext";
 import { useRequestChoice } from "../compose/requestChoice";
 import { fill, JOURNAL } from "../generated/words";
 import type { Recalled } from "../protocol";
+import styles from "./Recall.module.css";
+import detailsStyles from "../ui/Details.module.css";
+import typography from "../ui/typography.module.css";
 
 export function Recall({ recalled }: { recalled: readonly Recalled[] }) {
   const { state } = useSession();
   const { choice, change } = useRequestChoice(state);
   return (
-    <details className="disclosure" data-testid="recalled">
+    <details className={detailsStyles.disclosure} data-testid="recalled">
       <summary>{recalled.length === 1 ? JOURNAL.recalled_one : fill(JOURNAL.recalled, { count: recalled.length })}</summary>
-      <ul className="recalled">
+      <ul className={styles.recalled}>
         {recalled.map((recall) => (
           <li key={recall.session_id + recall.request}>
             <a
@@ -25,7 +28,7 @@ export function Recall({ recalled }: { recalled: readonly Recalled[] }) {
             >
               {recall.request}
             </a>
-            <span className="dimmed">
+            <span className={typography.dimmed}>
               {recall.outcome}
               {recall.lesson && ` — ${recall.lesson}`}
             </span>

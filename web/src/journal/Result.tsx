@@ -1,6 +1,8 @@
 // The result of a tool: program output as such, anything else pretty-printed.
 import { fill, JOURNAL, RUN_ENDED, wordFor } from "../generated/words";
 import { LongText } from "../ui/Details";
+import styles from "./Result.module.css";
+import typography from "../ui/typography.module.css";
 
 interface ProgramRun {
   exit_code: number | null;
@@ -18,14 +20,14 @@ export function Result({ result }: { result: unknown }) {
   if (!isProgramRun(result)) return <LongText value={result} label={JOURNAL.result} />;
   const outcome = (result.ended && wordFor(RUN_ENDED, result.ended)) || (result.exit_code === undefined ? "" : fill(JOURNAL.exit_code, { code: String(result.exit_code) }));
   return (
-    <div className="run-output" data-testid="run-output">
-      {result.stdout ? <pre tabIndex={0} aria-label={JOURNAL.stdout}>{result.stdout}</pre> : <p className="dimmed">{JOURNAL.no_output}</p>}
+    <div className={styles.runOutput} data-testid="run-output">
+      {result.stdout ? <pre tabIndex={0} aria-label={JOURNAL.stdout}>{result.stdout}</pre> : <p className={typography.dimmed}>{JOURNAL.no_output}</p>}
       {result.stderr && (
-        <pre tabIndex={0} className="run-stderr" aria-label={JOURNAL.stderr}>
+        <pre tabIndex={0} className={styles.runStderr} aria-label={JOURNAL.stderr}>
           {result.stderr}
         </pre>
       )}
-      <p className="dimmed">
+      <p className={typography.dimmed}>
         {outcome}
         {result.truncated ? ` · ${JOURNAL.cut}` : ""}
       </p>

@@ -7,6 +7,8 @@ import { ACTIONS, fill, REVIEW } from "../generated/words";
 import type { Command } from "../protocol";
 import { Problem } from "../ui/Problem";
 import { parseStepOutput } from "./stepOutput";
+import actionItemStyles from "./ActionItem.module.css";
+import buttons from "../ui/buttons.module.css";
 
 type SkipOutput = Extract<Command, { type: "skip" }>["output"]; // the schema's “any JSON” is generated as an object
 
@@ -23,7 +25,7 @@ export function SkipButton({ id, text }: { id: string; text: string }) {
   const section = snapshot.steps[step];
   const isItem = id.endsWith("]");
   return (
-    <div className="action-skip">
+    <div className={actionItemStyles.skip}>
       <Button
         size="compact-xs"
         variant="default"
@@ -72,7 +74,7 @@ function SkipDialog({ id, text, dependents, command, onClose }: Props) {
         ) : (
           <p>{REVIEW.skip_plain}</p>
         )}
-        <div className="decision-buttons">
+        <div className={buttons.row}>
           <Button
             variant="default"
             loading={command.busy}
@@ -98,7 +100,7 @@ function SkipDialog({ id, text, dependents, command, onClose }: Props) {
           }}
           data-testid="skip-output"
         />
-        <div className="decision-buttons">
+        <div className={buttons.row}>
           <Button loading={command.busy} onClick={sendOutput} data-testid="skip-give">
             {ACTIONS.skip_give}
           </Button>

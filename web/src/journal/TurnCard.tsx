@@ -8,16 +8,22 @@ import { ActionItem } from "./ActionItem";
 import type { TurnEntry } from "./entries";
 import { PlanRun } from "./PlanRun";
 import { Recall } from "./Recall";
+import styles from "./TurnCard.module.css";
+import callHeadStyles from "../ui/callHead.module.css";
+import actionItemStyles from "./ActionItem.module.css";
+import cardStyles from "./card.module.css";
+import detailsStyles from "../ui/Details.module.css";
+import typography from "../ui/typography.module.css";
 
 export default function TurnCard({ entry, by, byPerson }: { entry: TurnEntry; by: string; byPerson: boolean }) {
   const { state } = useSession();
   const plan = entry.plan === null ? undefined : state.journal.get(entry.plan);
   const isPlanRun = plan?.kind === "plan";
   return (
-    <article className="card turn" data-testid="turn">
-      <header className="card-head">
+    <article className={cardStyles.card} data-testid="turn">
+      <header className={cardStyles.head}>
         <strong>{entry.sub_goal}</strong>
-        <span className="card-summary">{isPlanRun ? plan.title : fill(JOURNAL.turn, { number: entry.number })}</span>
+        <span className={cardStyles.summary}>{isPlanRun ? plan.title : fill(JOURNAL.turn, { number: entry.number })}</span>
         {!isPlanRun && (
           <Badge tone={byPerson ? "work" : "plain"} data-testid="turn-by">
             {by}
@@ -25,11 +31,11 @@ export default function TurnCard({ entry, by, byPerson }: { entry: TurnEntry; by
         )}
         <time dateTime={entry.at}>{formatTime(entry.at)}</time>
       </header>
-      {entry.actions.length === 0 && <p className="dimmed">{JOURNAL.answer_follows}</p>}
+      {entry.actions.length === 0 && <p className={typography.dimmed}>{JOURNAL.answer_follows}</p>}
       {isPlanRun ? (
         <PlanRun entry={entry} />
       ) : (
-        <ul className="actions">
+        <ul className={actionItemStyles.actions}>
           {entry.actions.map((action) => (
             <li key={action.key}>
               <ActionItem action={action} turn={entry.number} />
@@ -49,10 +55,10 @@ function Reasoning({ entry }: { entry: TurnEntry }) {
   const { selected_tool: selectedTool, required_skills: skills, reasoning, final } = entry;
   if (!reasoning && skills.length === 0) return null;
   return (
-    <details className="disclosure" data-testid="thoughts">
+    <details className={detailsStyles.disclosure} data-testid="thoughts">
       <summary>{JOURNAL.why}</summary>
       {reasoning && <p>{reasoning}</p>}
-      <p className="dimmed">
+      <p className={typography.dimmed}>
         {[selectedTool && fill(JOURNAL.tool, { name: selectedTool }), skills.length > 0 && fill(JOURNAL.skills, { names: skills.join(", ") }), final && JOURNAL.final_turn]
           .filter(Boolean)
           .join(" · ")}
@@ -67,25 +73,25 @@ export function Verdict({ verdict, hideText = false }: { verdict: VerdictLine; h
   const event = state.events[verdict.version - 1];
   const analyses = event?.type === "turn.verified" ? [event.execution_analysis, event.memory_analysis].filter(Boolean) : [];
   return (
-    <div className="verdict-box">
-      <p className="verdict" data-testid="verdict" data-status={verdict.status}>
+    <div className={styles.verdict}>
+      <p className={callHeadStyles.head} data-testid="verdict" data-status={verdict.status}>
         <Badge tone={verdict.tone}>{verdict.word}</Badge>
         {!hideText && <span>{verdict.text}</span>}
-        <span className="dimmed" data-testid="verdict-by">
+        <span className={typography.dimmed} data-testid="verdict-by">
           {verdict.source} · {verdict.next}
         </span>
       </p>
       {verdict.sub_goals && (
-        <ul className="actions" data-testid="sub-goal-verdicts">
+        <ul className={actionItemStyles.actions} data-testid="sub-goal-verdicts">
           {verdict.sub_goals.map((subGoal) => (
             <li key={subGoal.sub_goal}>
-              <Badge tone={subGoal.tone}>{subGoal.word}</Badge> <strong>{subGoal.sub_goal}</strong> <span className="dimmed">{subGoal.text}</span>
+              <Badge tone={subGoal.tone}>{subGoal.word}</Badge> <strong>{subGoal.sub_goal}</strong> <span className={typography.dimmed}>{subGoal.text}</span>
             </li>
           ))}
         </ul>
       )}
       {analyses.length > 0 && (
-        <details className="disclosure">
+        <details className={detailsStyles.disclosure}>
           <summary>{VERDICTS.notes}</summary>
           {analyses.map((text) => (
             <p key={text}>{text}</p>

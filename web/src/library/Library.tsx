@@ -16,6 +16,9 @@ import { useRestoreFocus } from "../ui/hooks";
 import { RetryIcon, SearchIcon } from "../ui/icons";
 import { Markdown } from "../ui/Markdown";
 import { type FetchResult, useFetch } from "../ui/useFetch";
+import styles from "./Library.module.css";
+import buttons from "../ui/buttons.module.css";
+import typography from "../ui/typography.module.css";
 
 const SqlEditor = lazy(() => import("../code/SqlEditor"));
 
@@ -73,7 +76,7 @@ function Questions({ onSelect }: { onSelect: () => void }) {
   const emptyText = debouncedQuery ? LIBRARY.none_found : onlySaved ? LIBRARY.none_saved : LIBRARY.none;
   return (
     <>
-      <div className="library-filters">
+      <div className={styles.filters}>
         <TextInput type="search" aria-label={LIBRARY.search} placeholder={PAGE.search} leftSection={<SearchIcon size={16} />} value={query} onChange={(event) => setQuery(event.currentTarget.value)} data-testid="library-search" />
         <Checkbox label={LIBRARY.only_saved} checked={onlySaved} onChange={(event) => setOnlySaved(event.currentTarget.checked)} data-testid="library-saved" />
       </div>
@@ -91,17 +94,17 @@ function LibraryItem({ entry, onSelect }: { entry: LibraryEntry; onSelect: () =>
     onSelect();
   };
   return (
-    <li className="library-item" data-testid="library-item">
-      <p className="library-question">
+    <li className={styles.item} data-testid="library-item">
+      <p>
         <strong>{question}</strong> {entry.saved && <Badge tone="good">{LIBRARY.saved}</Badge>}
       </p>
       {entry.answer && (
-        <div className="library-answer">
+        <div className={styles.answer}>
           <Markdown text={entry.answer} />
         </div>
       )}
       {entry.steps.length > 0 && (
-        <ol className="dimmed" data-testid="library-steps">
+        <ol className={typography.dimmed} data-testid="library-steps">
           {entry.steps.map((step, number) => (
             <li key={number}>{step.text}</li>
           ))}
@@ -112,14 +115,14 @@ function LibraryItem({ entry, onSelect }: { entry: LibraryEntry; onSelect: () =>
           <SqlEditor value={entry.sql} label={fill(LIBRARY.sql_of, { question })} />
         </LazyBoundary>
       )}
-      <p className="decision-buttons">
+      <p className={buttons.row}>
         <Button size="compact-sm" variant="light" leftSection={<RetryIcon size={14} />} onClick={askAgain} data-testid="ask-again">
           {LIBRARY.again}
         </Button>
-        <a className="link" href={sessionPath(entry.session_id)}>
+        <a className={typography.link} href={sessionPath(entry.session_id)}>
           {LIBRARY.open}
         </a>
-        <span className="dimmed">
+        <span className={typography.dimmed}>
           {entry.flows.map(readableName).join(", ") || WORKFLOWS[entry.workflow as keyof typeof WORKFLOWS]} · <time dateTime={entry.at}>{formatAge(entry.at, Date.now())}</time>
         </span>
       </p>
@@ -131,18 +134,18 @@ function Proposals() {
   const result = useFetch(fetchProposals, "");
   return (
     <>
-      <p className="hint">{LIBRARY.proposed_what}</p>
+      <p className={typography.hint}>{LIBRARY.proposed_what}</p>
       <ItemList result={result} emptyText={LIBRARY.none_proposed}>
         {(proposal: Proposal) => (
-          <li key={`${proposal.session_id} ${proposal.version}`} className="library-item" data-testid="proposal-item">
-            <p className="library-question">
+          <li key={`${proposal.session_id} ${proposal.version}`} className={styles.item} data-testid="proposal-item">
+            <p>
               <strong>{readableName(proposal.name)}</strong> <Badge tone="plain">{readableName(proposal.flow)}</Badge>
             </p>
             <p>{proposal.description}</p>
-            {proposal.why && <p className="dimmed">{proposal.why}</p>}
-            <p className="dimmed">
+            {proposal.why && <p className={typography.dimmed}>{proposal.why}</p>}
+            <p className={typography.dimmed}>
               {LIBRARY.for}{" "}
-              <a className="link" href={sessionPath(proposal.session_id)}>
+              <a className={typography.link} href={sessionPath(proposal.session_id)}>
                 {proposal.request}
               </a>{" "}
               · <time dateTime={proposal.at}>{formatAge(proposal.at, Date.now())}</time>
@@ -156,13 +159,13 @@ function Proposals() {
 
 function ItemList<T>({ result, emptyText, children }: { result: FetchResult<ItemPage<T>>; emptyText: string; children: (item: T) => React.ReactNode }) {
   const { data: page, problem } = result;
-  if (problem) return <p className="problem">{problem}</p>;
+  if (problem) return <p className={typography.problem}>{problem}</p>;
   if (!page) return <Loader size="sm" aria-label={SIGNS.loading} />;
-  if (page.items.length === 0) return <p className="hint">{emptyText}</p>;
+  if (page.items.length === 0) return <p className={typography.hint}>{emptyText}</p>;
   return (
     <>
-      <ul className="library-list">{page.items.map(children)}</ul>
-      {page.total > page.items.length && <p className="dimmed">{fill(LIBRARY.more_search, { count: page.total - page.items.length })}</p>}
+      <ul className={styles.list}>{page.items.map(children)}</ul>
+      {page.total > page.items.length && <p className={typography.dimmed}>{fill(LIBRARY.more_search, { count: page.total - page.items.length })}</p>}
     </>
   );
 }

@@ -1,6 +1,8 @@
 // A chart: horizontal bars with their values, which also fit a phone, or lines over an axis.
 import { useElementSize } from "@mantine/hooks";
 import { axisTicks, type Chart, formatTick, type Series, splitByScale } from "./chart";
+import styles from "./ChartView.module.css";
+import typography from "../ui/typography.module.css";
 
 export default function ChartView({ chart }: { chart: Chart }) {
   return splitByScale(chart).map((part) => <Figure key={part.series[0]?.name} chart={part} />);
@@ -8,17 +10,17 @@ export default function ChartView({ chart }: { chart: Chart }) {
 
 function Figure({ chart }: { chart: Chart }) {
   return (
-    <figure className="chart" data-testid="chart" data-kind={chart.kind}>
+    <figure className={styles.chart} data-testid="chart" data-kind={chart.kind}>
       {chart.series.length > 1 && (
-        <figcaption className="chart-legend">
+        <figcaption className={styles.legend}>
           {chart.series.map((item, index) => (
             <span key={item.name}>
-              <span className="chart-key" data-series={index} aria-hidden="true" /> {item.name}
+              <span className={styles.key} data-series={index} aria-hidden="true" /> {item.name}
             </span>
           ))}
         </figcaption>
       )}
-      {chart.series.length === 1 && <figcaption className="dimmed">{chart.series[0]?.name}</figcaption>}
+      {chart.series.length === 1 && <figcaption className={typography.dimmed}>{chart.series[0]?.name}</figcaption>}
       {chart.kind === "bar" ? <Bars chart={chart} /> : <Lines chart={chart} />}
     </figure>
   );
@@ -30,21 +32,21 @@ function Bars({ chart: { labels, series } }: { chart: Chart }) {
   const range = Math.max(0, ...values) - low || 1;
   const percent = (value: number) => `${(value / range) * 100}%`;
   return (
-    <ul className="chart-bars">
+    <ul className={styles.bars}>
       {labels.map((label, row) => (
         <li key={row}>
-          <span className="chart-label" title={label}>
+          <span className={styles.label} title={label}>
             {label || "–"}
           </span>
-          <span className="chart-row">
+          <span className={styles.row}>
             {series.map((item, index) => {
               const value = item.values[row] ?? null;
               return (
-                <span key={item.name} className="chart-bar">
-                  <span className="chart-track">
-                    {value !== null && <span className="chart-fill" data-series={index} style={{ marginLeft: percent(Math.min(value, 0) - low), width: percent(Math.abs(value)) }} />}
+                <span key={item.name} className={styles.bar}>
+                  <span className={styles.track}>
+                    {value !== null && <span className={styles.fill} data-series={index} style={{ marginLeft: percent(Math.min(value, 0) - low), width: percent(Math.abs(value)) }} />}
                   </span>
-                  <span className="chart-value">{item.texts[row] || "–"}</span>
+                  <span className={styles.value}>{item.texts[row] || "–"}</span>
                 </span>
               );
             })}
@@ -72,7 +74,7 @@ function Lines({ chart: { labels, series } }: { chart: Chart }) {
       {width > 0 && (
         <svg width={width} height={HEIGHT} role="img" aria-label={`${series.map((item) => item.name).join(", ")} from ${labels[0]} to ${labels.at(-1)}`}>
           {ticks.map((tick) => (
-            <g key={tick} className="chart-mark">
+            <g key={tick} className={styles.mark}>
               <line x1={MARGIN.left} x2={width - MARGIN.right} y1={y(tick)} y2={y(tick)} data-zero={tick === 0 || undefined} />
               <text x={MARGIN.left - 8} y={y(tick)} textAnchor="end" dominantBaseline="middle">
                 {formatTick(tick)}
@@ -81,7 +83,7 @@ function Lines({ chart: { labels, series } }: { chart: Chart }) {
           ))}
           {labels.map((label, index) =>
             index % every === 0 ? (
-              <text key={index} className="chart-tick" x={x(index)} y={HEIGHT - 6} textAnchor={index === 0 ? "start" : index === labels.length - 1 ? "end" : "middle"}>
+              <text key={index} className={styles.tick} x={x(index)} y={HEIGHT - 6} textAnchor={index === 0 ? "start" : index === labels.length - 1 ? "end" : "middle"}>
                 {label.length > 12 ? `${label.slice(0, 11)}…` : label}
               </text>
             ) : null,
@@ -107,7 +109,7 @@ interface LineProps {
 function SeriesLine({ series, index, labels, x, y }: LineProps) {
   const line = series.values.map((value, index_) => (value === null ? "" : `${index_ === 0 || series.values[index_ - 1] === null ? "M" : "L"} ${x(index_)} ${y(value)}`)).join(" ");
   return (
-    <g className="chart-line" data-series={index}>
+    <g className={styles.line} data-series={index}>
       <path d={line} />
       {series.values.map((value, at) =>
         value === null ? null : (

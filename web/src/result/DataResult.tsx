@@ -13,6 +13,11 @@ import { chartOf } from "./chart";
 import { csvOf } from "./csv";
 import ResultTable from "./ResultTable";
 import { rowCountText, type Table, tableOf } from "./table";
+import styles from "./DataResult.module.css";
+import chartViewStyles from "./ChartView.module.css";
+import codeStyles from "../code/code.module.css";
+import detailsStyles from "../ui/Details.module.css";
+import typography from "../ui/typography.module.css";
 
 const ChartView = lazy(() => import("./ChartView"));
 const SqlEditor = lazy(() => import("../code/SqlEditor"));
@@ -20,9 +25,9 @@ const SqlEditor = lazy(() => import("../code/SqlEditor"));
 export default function DataResult({ result }: { result: QueryResult }) {
   const { table, problem, busy } = useFullTable(result);
   return (
-    <div className="data-result" data-testid="findings">
+    <div className={styles.result} data-testid="findings">
       {busy && <Loader size="sm" aria-label={SIGNS.loading} />}
-      {problem && <p className="problem">{fill(TROUBLE.result, { why: problem })}</p>}
+      {problem && <p className={typography.problem}>{fill(TROUBLE.result, { why: problem })}</p>}
       {table && <ResultView table={table} kind={result.chart} />}
       {result.sql && <SqlDetails sql={result.sql} />}
     </div>
@@ -35,7 +40,7 @@ function ResultView({ table, kind }: { table: Table; kind: string }) {
   const asChart = chart !== null && view === "chart";
   return (
     <>
-      <div className="data-result-head">
+      <div className={styles.head}>
         {chart && (
           <SegmentedControl
             size="xs"
@@ -49,7 +54,7 @@ function ResultView({ table, kind }: { table: Table; kind: string }) {
             data-testid="chart-or-table"
           />
         )}
-        <span className="dimmed" data-testid="result-count">
+        <span className={typography.dimmed} data-testid="result-count">
           {rowCountText(table)}
           {table.seconds > 0 && ` · ${formatSeconds(table.seconds)}`}
         </span>
@@ -58,7 +63,7 @@ function ResultView({ table, kind }: { table: Table; kind: string }) {
         </Button>
       </div>
       {asChart ? (
-        <LazyBoundary fallback={<div className="chart-waiting" />}>
+        <LazyBoundary fallback={<div className={chartViewStyles.waiting} />}>
           <ChartView chart={chart} />
         </LazyBoundary>
       ) : (
@@ -71,11 +76,11 @@ function ResultView({ table, kind }: { table: Table; kind: string }) {
 function SqlDetails({ sql }: { sql: string }) {
   const [opened, setOpened] = useState(false);
   return (
-    <details className="disclosure" onToggle={(event) => setOpened(event.currentTarget.open)} data-testid="sql">
+    <details className={detailsStyles.disclosure} onToggle={(event) => setOpened(event.currentTarget.open)} data-testid="sql">
       <summary>{TABLES.sql}</summary>
       {opened && (
         <>
-          <LazyBoundary fallback={<pre className="code-waiting">{sql}</pre>}>
+          <LazyBoundary fallback={<pre className={codeStyles.waiting} data-loading>{sql}</pre>}>
             <SqlEditor value={sql} label={TABLES.sql} />
           </LazyBoundary>
           <CopyButton value={sql}>

@@ -4,6 +4,8 @@ import { useState } from "react";
 import { TABLES } from "../generated/words";
 import { LeftIcon, RightIcon } from "../ui/icons";
 import { cellText, isNumericColumn, nextSorting, PAGE_SIZE, rowCountText, type Sorting, sortRows, type Table } from "./table";
+import styles from "./ResultTable.module.css";
+import typography from "../ui/typography.module.css";
 
 export default function ResultTable({ table }: { table: Table }) {
   const [sorting, setSorting] = useState<Sorting | null>(null);
@@ -13,8 +15,8 @@ export default function ResultTable({ table }: { table: Table }) {
   const first = Math.min(page, pages - 1) * PAGE_SIZE;
   const isNumeric = table.columns.map((_, column) => isNumericColumn(table, column));
   return (
-    <div className="result" data-testid="result">
-      <div className="result-scroll" tabIndex={0} role="region" aria-label={`Result: ${rowCountText(table)}`}>
+    <div className={styles.result} data-testid="result">
+      <div className={styles.scroll} tabIndex={0} role="region" aria-label={`Result: ${rowCountText(table)}`}>
         <table>
           <thead>
             <tr>
@@ -27,18 +29,18 @@ export default function ResultTable({ table }: { table: Table }) {
             {rows.slice(first, first + PAGE_SIZE).map((row, index) => (
               <tr key={first + index} data-testid="result-row">
                 {table.columns.map((_, column) => (
-                  <td key={column} className={isNumeric[column] ? "number" : undefined}>
-                    {row[column] === null || row[column] === undefined ? <span className="dimmed">–</span> : cellText(row[column])}
+                  <td key={column} className={isNumeric[column] ? styles.number : undefined}>
+                    {row[column] === null || row[column] === undefined ? <span className={typography.dimmed}>–</span> : cellText(row[column])}
                   </td>
                 ))}
               </tr>
             ))}
           </tbody>
         </table>
-        {rows.length === 0 && <p className="hint">{TABLES.no_rows}</p>}
+        {rows.length === 0 && <p className={typography.hint}>{TABLES.no_rows}</p>}
       </div>
       {pages > 1 && (
-        <div className="result-pages">
+        <div className={styles.pages}>
           <ActionIcon variant="default" size="md" aria-label={TABLES.rows_before} disabled={first === 0} onClick={() => setPage(page - 1)} data-testid="page-before">
             <LeftIcon size={15} />
           </ActionIcon>
@@ -64,7 +66,7 @@ interface ColumnHeaderProps {
 
 function ColumnHeader({ name, type, isNumeric, sorting, onPress }: ColumnHeaderProps) {
   return (
-    <th scope="col" className={isNumeric ? "number" : undefined} aria-sort={sorting ? (sorting.descending ? "descending" : "ascending") : "none"}>
+    <th scope="col" className={isNumeric ? styles.number : undefined} aria-sort={sorting ? (sorting.descending ? "descending" : "ascending") : "none"}>
       <button type="button" onClick={onPress} title={type || undefined} data-testid="result-head">
         {name}
         <span aria-hidden="true">{sorting ? (sorting.descending ? " ▾" : " ▴") : ""}</span>

@@ -13,6 +13,11 @@ import { CheckIcon, CloseIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { errorMessage } from "../ui/useFetch";
 import { approvalCommand, approvalReason, DeclineForm, useDeclineReason } from "./approval";
+import approvalStyles from "./approval.module.css";
+import buttons from "../ui/buttons.module.css";
+import callHeadStyles from "../ui/callHead.module.css";
+import panelStyles from "./panel.module.css";
+import typography from "../ui/typography.module.css";
 
 const MAX_PREVIEW_WAIT_MS = 2_000; // a decision does not wait longer for a preview
 const MAX_READS_WAIT_MS = 30_000; // nor for the results of look-ups beside it
@@ -30,23 +35,23 @@ export default function ApprovalPanel() {
   useEffect(() => {
     const hasChanged = previousIds.current !== ids && ids !== "";
     previousIds.current = ids;
-    if (hasChanged && document.activeElement?.matches("body, main")) panel.current?.querySelector<HTMLElement>(".approval")?.focus();
+    if (hasChanged && document.activeElement?.matches("body, main")) panel.current?.querySelector<HTMLElement>("[role=group]")?.focus();
   }, [ids]);
 
   const readsFirst = useReadsFirst(snapshot?.phase === "executing");
   if (!actions) return null;
   const approveAll = () => batch.send(actions.map((action) => approvalCommand(action)));
   return (
-    <section className="panel" data-testid="approval-request" aria-label={REVIEW.actions} ref={panel}>
+    <section className={panelStyles.panel} data-testid="approval-request" aria-label={REVIEW.actions} ref={panel}>
       <h2>{panelTitle(actions)}</h2>
-      {readsFirst ? <p className="hint">{REVIEW.reads_first}</p> : actions.length > 1 && <p className="hint">{REVIEW.all_first}</p>}
+      {readsFirst ? <p className={typography.hint}>{REVIEW.reads_first}</p> : actions.length > 1 && <p className={typography.hint}>{REVIEW.all_first}</p>}
       {actions.map((action) => {
         const sql = sqlOf(action);
         const key = `${action.action_id} ${action.hash}`;
         return sql === null ? <ActionApproval key={key} action={action} waits={readsFirst} /> : <SqlApproval key={key} action={action} sql={sql} />;
       })}
       {actions.length > 1 && !readsFirst && (
-        <div className="decision-buttons">
+        <div className={buttons.row}>
           <Button size="sm" variant="light" leftSection={<CheckIcon />} loading={batch.busy} onClick={approveAll} data-testid="approve-all">
             {fill(ACTIONS.approve_all, { count: actions.length })}
           </Button>
@@ -86,19 +91,19 @@ function ActionApproval({ action, waits }: { action: ActionSection; waits: boole
   const decline = useDeclineReason(action);
   const titleId = `approval-${action.action_id}`;
   return (
-    <div className="approval" role="group" tabIndex={-1} aria-labelledby={titleId} aria-busy={!isReady} data-testid="action-request">
-      <p className="action-head" id={titleId}>
+    <div className={approvalStyles.approval} role="group" tabIndex={-1} aria-labelledby={titleId} aria-busy={!isReady} data-testid="action-request">
+      <p className={callHeadStyles.head} id={titleId}>
         <Badge tone={action.effect === "read" ? "plain" : action.effect === "write" ? "wait" : "bad"}>{action.effect}</Badge>
-        <strong className="action-text">{action.text || action.tool}</strong>
+        <strong className={callHeadStyles.text}>{action.text || action.tool}</strong>
         <code>{action.tool}</code>
       </p>
       <Arguments values={action.arguments} />
-      {action.repairs && action.repairs.length > 0 && <p className="dimmed">{fill(REVIEW.repaired, { what: action.repairs.join("; ") })}</p>}
+      {action.repairs && action.repairs.length > 0 && <p className={typography.dimmed}>{fill(REVIEW.repaired, { what: action.repairs.join("; ") })}</p>}
       <Changes state={previewState} />
-      {action.approval && <p className="hint">{approvalReason(action)}</p>}
+      {action.approval && <p className={typography.hint}>{approvalReason(action)}</p>}
       {isReady && decline.isOpen && <DeclineForm action={action} command={command} reason={decline.draft} onClose={() => decline.setOpen(false)} />}
       {isReady && !decline.isOpen && (
-        <div className="decision-buttons">
+        <div className={buttons.row}>
           <Button size="sm" leftSection={<CheckIcon />} loading={command.busy} disabled={waits} onClick={() => command.send(approvalCommand(action))} data-testid="action-approve">
             {ACTIONS.approve}
           </Button>
@@ -108,7 +113,7 @@ function ActionApproval({ action, waits }: { action: ActionSection; waits: boole
           <Button
             size="sm"
             variant="subtle"
-            className="multiline"
+            className={buttons.multiline}
             loading={command.busy}
             disabled={waits}
             onClick={() => command.send(approvalCommand(action, { remember: true }))}
@@ -126,7 +131,7 @@ function ActionApproval({ action, waits }: { action: ActionSection; waits: boole
 
 /**
  * Loads the preview of an action. `isReady` turns true when the preview arrives, fails to load, or takes longer than
- * MAX_PREVIEW_WAIT_MS. Until then this card hides its buttons, and turns.css hides the cards and buttons below it, so
+ * MAX_PREVIEW_WAIT_MS. Until then this card hides its buttons, and approval.module.css hides the cards and buttons below it, so
  * that a preview that arrives in that time cannot move a button.
  */
 function usePreview(action: ActionSection): { previewState: PreviewState; isReady: boolean } {

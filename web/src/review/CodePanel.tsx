@@ -15,6 +15,9 @@ import { type CodeEdit, isCodeEdit, rebaseCode, startCodeEdit } from "./codeEdit
 import { Decision } from "./Decision";
 import { DiffView } from "./DiffView";
 import { authorText, VersionBar, type VersionSelection } from "./VersionBar";
+import codeStyles from "../code/code.module.css";
+import panelStyles from "./panel.module.css";
+import typography from "../ui/typography.module.css";
 
 const CodeEditor = lazy(() => import("../code/CodeEditor"));
 
@@ -41,17 +44,17 @@ export default function CodePanel({ code }: { code: CodeView }) {
   const canEdit = state.snapshot?.can.includes("edit_code") && !edit && !shownVersion && !comparedVersion;
 
   return (
-    <section className="panel" data-testid="code-review" aria-label={fill(JOURNAL.code, { number: code.number })}>
-      <header className="panel-head">
+    <section className={panelStyles.panel} data-testid="code-review" aria-label={fill(JOURNAL.code, { number: code.number })}>
+      <header className={panelStyles.head}>
         <h2>{fill(JOURNAL.code, { number: shownVersion?.number ?? code.number })}</h2>
-        <span className="dimmed">
+        <span className={typography.dimmed}>
           {authorText(shownVersion?.by ?? code.by, displayName)} · {wordFor(REVIEW_STATES, code.status) ?? code.status}
         </span>
         <VersionBar versions={versions} newest={code.version} selection={selection} onSelect={setSelection} disabled={edit !== null} />
       </header>
       {explanation && <Markdown text={explanation} />}
       {hasNewer && isDirty && (
-        <p className="hint" role="alert">
+        <p className={typography.hint} role="alert">
           {fill(REVIEW.newer, { name: fill(JOURNAL.code, { number: code.number }) })}{" "}
           <Button size="compact-xs" onClick={() => setEdit(rebaseCode(edit, code))} data-testid="apply-mine">
             {fill(ACTIONS.apply_mine, { name: fill(JOURNAL.code, { number: code.number }) })}
@@ -61,11 +64,11 @@ export default function CodePanel({ code }: { code: CodeView }) {
           </Button>
         </p>
       )}
-      <LazyBoundary fallback={<pre className="code-waiting">{code.code}</pre>}>
+      <LazyBoundary fallback={<pre className={codeStyles.waiting} data-loading>{code.code}</pre>}>
         {edit ? (
           <>
             <CodeEditor key={edit.base.version} value={edit.text} label={REVIEW.your_code} onChange={(text) => setEdit({ ...edit, text })} />
-            <p className="hint">{REVIEW.leave_editor}</p>
+            <p className={typography.hint}>{REVIEW.leave_editor}</p>
           </>
         ) : comparedVersion ? (
           <DiffView python before={comparedVersion.code} after={shownVersion?.code ?? code.code} label={REVIEW.diff_code} />

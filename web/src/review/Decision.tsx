@@ -9,6 +9,9 @@ import { codePointLength } from "../state/codePoints";
 import type { Notice } from "../state/state";
 import { CheckIcon, RetryIcon, CommentIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
+import styles from "./Decision.module.css";
+import buttons from "../ui/buttons.module.css";
+import typography from "../ui/typography.module.css";
 
 interface Props {
   target: "text" | "code";
@@ -43,9 +46,9 @@ export function Decision({ target, version, hash, blockedReason, preapprove, app
   const approve = () => approveCommand.send(approval);
   useApproveKeys(!!isInReview && can("approval") && !blockedReason && !approveCommand.busy, approve);
   return (
-    <div className="decision">
+    <div className={styles.decision}>
       {(feedback.isOpen || isRejected) && <FeedbackForm draft={feedback.draft} command={feedbackCommand} onDone={() => feedback.setOpen(null)} onClose={isRejected ? null : () => feedback.setOpen(false)} />}
-      <div className="decision-buttons">
+      <div className={`${buttons.row} ${styles.buttons}`}>
         {isInReview && can("approval") && (
           <Button
             data-testid="approve"
@@ -81,7 +84,7 @@ export function Decision({ target, version, hash, blockedReason, preapprove, app
         {children}
       </div>
       {blockedReason && isInReview && (
-        <p className="hint" data-testid="blocked">
+        <p className={typography.hint} data-testid="blocked">
           {blockedReason}
         </p>
       )}
@@ -107,7 +110,7 @@ function FeedbackForm({ draft, command, onDone, onClose }: FeedbackProps) {
   };
   return (
     <form
-      className="feedback"
+      className={styles.feedback}
       onSubmit={(event) => {
         event.preventDefault();
         send();
@@ -134,7 +137,7 @@ function FeedbackForm({ draft, command, onDone, onClose }: FeedbackProps) {
         }}
       />
       <TooLong text={content} />
-      <div className="decision-buttons">
+      <div className={buttons.row}>
         <Button type="submit" size="sm" data-testid="feedback-send" disabled={!canSend} loading={command.busy}>
           {REVIEW.send}
         </Button>

@@ -8,6 +8,9 @@ import { LazyBoundary } from "../ui/LazyBoundary";
 import { PlayIcon, RetryIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { NextButtons } from "./NextPanel";
+import buttons from "../ui/buttons.module.css";
+import panelStyles from "./panel.module.css";
+import typography from "../ui/typography.module.css";
 
 const StopReport = lazy(() => import("./StopReport"));
 
@@ -25,7 +28,7 @@ export function FailurePanel() {
   const title = isStopped ? STATUS.stopped : isNotStarted ? STATUS.approved : REVIEW.plan_open;
   const hint = isStopped ? REVIEW.stopped_hint : isNotStarted ? REVIEW.approved_hint : REVIEW.plan_open_hint;
   return (
-    <section className={`panel ${failure ? "panel-bad" : ""}`} data-testid="failure" aria-label={failure ? STATES.failed : title}>
+    <section className={`${panelStyles.panel} ${failure ? panelStyles.bad : ""}`} data-testid="failure" aria-label={failure ? STATES.failed : title}>
       <h2>{failure ? fill(TROUBLE.failed_while, { stage: failure.stage }) : title}</h2>
       <p>{failure?.reason ?? hint}</p>
       {isStopped && snapshot.turn && (
@@ -40,9 +43,9 @@ export function FailurePanel() {
           <pre tabIndex={0}>{failure.raw}</pre>
         </details>
       )}
-      {failure && !failure.retryable && <p className="hint">{TROUBLE.retry_useless}</p>}
+      {failure && !failure.retryable && <p className={typography.hint}>{TROUBLE.retry_useless}</p>}
       {can("retry") && (
-        <div className="decision-buttons">
+        <div className={buttons.row}>
           <Button leftSection={isNotStarted ? <PlayIcon /> : <RetryIcon />} variant={failure || isUnfinished ? "filled" : "light"} loading={command.busy} onClick={() => command.send({ type: "retry" })} data-testid="retry">
             {isStopped ? ACTIONS.resume : isNotStarted ? ACTIONS.start : ACTIONS.retry}
           </Button>
@@ -61,7 +64,7 @@ function FailedSteps({ snapshot }: { snapshot: Snapshot }) {
     return why ? [fill(REVIEW.plan_open_step, { number: index + 1, text, why })] : [];
   });
   return failed.map((line) => (
-    <p key={line} className="problem" data-testid="failed-step">
+    <p key={line} className={typography.problem} data-testid="failed-step">
       {line}
     </p>
   ));
@@ -70,7 +73,7 @@ function FailedSteps({ snapshot }: { snapshot: Snapshot }) {
 /** Shows which steps of a plan ran before it was cancelled. */
 function CancelledPlan() {
   return (
-    <section className="panel" data-testid="cancelled" aria-label={REVIEW.plan_cancelled}>
+    <section className={panelStyles.panel} data-testid="cancelled" aria-label={REVIEW.plan_cancelled}>
       <h2>{REVIEW.plan_cancelled}</h2>
       <LazyBoundary>
         <StopReport />

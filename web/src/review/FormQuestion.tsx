@@ -10,6 +10,9 @@ import { emptyValue, fieldsOf, missingFields, parseFields } from "../takeover/fi
 import { Markdown } from "../ui/Markdown";
 import { Problem } from "../ui/Problem";
 import { useFirstFieldFocus } from "./useFirstFieldFocus";
+import buttons from "../ui/buttons.module.css";
+import formStyles from "../ui/form.module.css";
+import panelStyles from "./panel.module.css";
 
 export default function FormQuestion({ question, form }: { question: QuestionSection; form: Record<string, unknown> }) {
   const command = useCommand();
@@ -25,11 +28,11 @@ export default function FormQuestion({ question, form }: { question: QuestionSec
     if (Object.keys(problems).length === 0) command.send({ type: "answer", content: JSON.stringify(values), question_id: question.question_id });
   };
   return (
-    <section className="panel panel-question" data-testid="question" aria-label={PAGE.question}>
+    <section className={panelStyles.panel} data-testid="question" aria-label={PAGE.question}>
       <Markdown text={question.content} />
       <form
         ref={formElement}
-        className="question-form"
+        className={formStyles.form}
         data-testid="question-form"
         noValidate
         onSubmit={(event) => {
@@ -46,7 +49,7 @@ export default function FormQuestion({ question, form }: { question: QuestionSec
             onChange={(value) => setFieldValues({ ...fieldValues, [field.name]: value })}
           />
         ))}
-        <div className="decision-buttons">
+        <div className={buttons.row}>
           <Button type="submit" loading={command.busy} data-testid="question-send">
             {REVIEW.answer_send}
           </Button>

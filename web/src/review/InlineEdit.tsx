@@ -3,6 +3,8 @@ import { Textarea, UnstyledButton } from "@mantine/core";
 import { type KeyboardEvent, type ReactNode, useState } from "react";
 import { fill, REVIEW } from "../generated/words";
 import { InlineText } from "../ui/InlineText";
+import styles from "./InlineEdit.module.css";
+import typography from "../ui/typography.module.css";
 
 interface Props {
   label: string;
@@ -45,7 +47,7 @@ export function InlineEdit({ label, value, editable, onChange, className, testId
       />
     );
   if (!value && !editable) return null;
-  const text = value ? (children ?? <InlineText text={value} />) : <span className="dimmed">{fill(REVIEW.add, { what: label.toLowerCase() })}</span>;
+  const text = value ? (children ?? <InlineText text={value} />) : <span className={typography.dimmed}>{fill(REVIEW.add, { what: label.toLowerCase() })}</span>;
   if (!editable)
     return (
       <p className={className} data-testid={testId}>
@@ -53,7 +55,7 @@ export function InlineEdit({ label, value, editable, onChange, className, testId
       </p>
     );
   return (
-    <UnstyledButton className={`inline-edit ${className ?? ""}`} data-testid={testId} aria-label={fill(REVIEW.edit, { what: label.toLowerCase(), text: value })} onClick={() => setIsOpen(true)}>
+    <UnstyledButton className={`${styles.inlineEdit} ${className ?? ""}`} data-testid={testId} aria-label={fill(REVIEW.edit, { what: label.toLowerCase(), text: value })} onClick={() => setIsOpen(true)}>
       {text}
     </UnstyledButton>
   );

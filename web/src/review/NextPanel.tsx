@@ -11,6 +11,10 @@ import { LazyBoundary } from "../ui/LazyBoundary";
 import { BookIcon, CheckIcon, DownloadIcon, PlayIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { OptionButtons } from "./OptionButtons";
+import styles from "./NextPanel.module.css";
+import buttons from "../ui/buttons.module.css";
+import panelStyles from "./panel.module.css";
+import typography from "../ui/typography.module.css";
 
 const SaveTemplate = lazy(() => import("../templates/SaveTemplate"));
 
@@ -23,15 +27,15 @@ export function NextPanel() {
   const isApproved = code?.status === "approved";
   if (snapshot.reason !== "stopped" && can("retry")) return null; // FailurePanel shows an unfinished plan, with these buttons
   return (
-    <section className="panel next" data-testid="next" aria-label={COMPOSER.next}>
+    <section className={panelStyles.panel} data-testid="next" aria-label={COMPOSER.next}>
       {isApproved && can("run") && state.greeting?.can_run_code && <RunForm />}
       {isApproved && state.greeting && !state.greeting.can_run_code && (
-        <p className="hint" data-testid="cannot-run">
+        <p className={typography.hint} data-testid="cannot-run">
           {REVIEW.sandbox_missing}
         </p>
       )}
       {can("user_message") && <ProposedMessages />}
-      <div className="decision-buttons">
+      <div className={buttons.row}>
         {isApproved && (
           <Button component="a" href={exportUrl(snapshot.session_id, "py")} download variant="default" leftSection={<DownloadIcon />} data-testid="download">
             {ACTIONS.download}
@@ -119,12 +123,12 @@ function RunForm() {
   const { value: stdin, set: setStdin } = useTextDraft("stdin");
   const { value: args, set: setArgs } = useDraft<string[]>("args", NO_ARGS, isTexts);
   return (
-    <div className="run">
-      <div className="decision-buttons">
+    <div className={styles.run}>
+      <div className={buttons.row}>
         <Button leftSection={<PlayIcon />} data-testid="run" loading={command.busy} onClick={() => command.send({ type: "run", stdin, args })}>
           {ACTIONS.run_code}
         </Button>
-        <span className="dimmed">{REVIEW.sandboxed}</span>
+        <span className={typography.dimmed}>{REVIEW.sandboxed}</span>
       </div>
       <details>
         <summary>{REVIEW.input_and_arguments}</summary>

@@ -16,6 +16,15 @@ import { type OfferedSteps, offeredSteps } from "./offeredSteps";
 import { startPlanEdit } from "./planEdit";
 import { StepCall } from "./StepCall";
 import { ChangeBadge, ChangedParts, StepStatus } from "./StepDiff";
+import styles from "./OfferPanel.module.css";
+import buttons from "../ui/buttons.module.css";
+import callHeadStyles from "../ui/callHead.module.css";
+import codeStyles from "../code/code.module.css";
+import panelStyles from "./panel.module.css";
+import planTextStyles from "./planText.module.css";
+import stepDiffStyles from "./StepDiff.module.css";
+import stepNumberStyles from "./stepNumber.module.css";
+import typography from "../ui/typography.module.css";
 
 const CodeEditor = lazy(() => import("../code/CodeEditor"));
 
@@ -32,11 +41,11 @@ export default function OfferPanel({ offer: { version, draft }, snapshot }: { of
   const title = nothing ? REVIEW.offer_nothing : TITLES[draft.type];
   const isReviewed = draft.type === "code" || (draft.type === "plan" && snapshot.settings.require_plan_approval !== false);
   return (
-    <section className="panel panel-offer" data-testid="offer" aria-label={title}>
+    <section className={`${panelStyles.panel} ${styles.offer}`} data-testid="offer" aria-label={title}>
       <h2>{title}</h2>
       {draft.type === "plan" ? <OfferedPlan draft={draft} snapshot={snapshot} /> : draft.type === "code" ? <OfferedCode draft={draft} code={snapshot.code} /> : <OfferedTurn draft={draft} />}
-      <p className="hint">{[isReviewed && REVIEW.offer_reviewed, holdsChanges(snapshot) && REVIEW.offer_holds].filter(Boolean).join(" ")}</p>
-      <div className="decision-buttons">
+      <p className={typography.hint}>{[isReviewed && REVIEW.offer_reviewed, holdsChanges(snapshot) && REVIEW.offer_holds].filter(Boolean).join(" ")}</p>
+      <div className={buttons.row}>
         {can("take_offer") && (
           <Button data-testid="offer-take" loading={command.busy} onClick={() => command.send({ type: "take_offer", version })}>
             {nothing ? ACTIONS.take_nothing : ACTIONS.take_offer}
@@ -58,17 +67,17 @@ function OfferedPlan({ draft, snapshot }: { draft: Offered<"plan">; snapshot: Sn
   const steps = startPlanEdit({ version: 0, goal: draft.goal, steps: draft.steps, notes: draft.notes ?? "" }).steps;
   return (
     <>
-      <p className="plan-goal">
+      <p className={planTextStyles.goal}>
         <InlineText text={draft.goal} />
       </p>
-      <ol className="offer-steps" aria-label={isRevision ? REVIEW.offer_changes : REVIEW.steps}>
+      <ol className={styles.steps} aria-label={isRevision ? REVIEW.offer_changes : REVIEW.steps}>
         {rows.map((row) => (
           <OfferedStep key={`${row.what} ${row.step.id ?? row.number}`} row={row} steps={steps} isRevision={isRevision} section={snapshot.steps[row.step.id ?? ""]} />
         ))}
       </ol>
-      {draft.notes && <p className="plan-notes">{draft.notes}</p>}
+      {draft.notes && <p className={planTextStyles.notes}>{draft.notes}</p>}
       {draft.drops && draft.drops.length > 0 && (
-        <p className="problem" data-testid="offer-drops">
+        <p className={typography.problem} data-testid="offer-drops">
           {fill(REVIEW.offer_drops, { steps: draft.drops.map((step) => `“${step}”`).join("; ") })}
         </p>
       )}
@@ -89,11 +98,11 @@ function OfferedStep({ row, steps, isRevision, section }: StepProps) {
   const { step, what, number, parts } = row;
   return (
     <li data-testid="offer-step" data-what={isRevision ? what : undefined}>
-      <span className="step-number" aria-hidden="true">
+      <span className={stepNumberStyles.number} aria-hidden="true">
         {number ?? "–"}
       </span>
-      <div className="offer-step-text">
-        <span className={what === "removed" ? "step-removed" : undefined}>
+      <div className={styles.stepText}>
+        <span className={what === "removed" ? stepDiffStyles.removed : undefined}>
           <InlineText text={step.text} />
         </span>{" "}
         {isRevision && what !== "same" && <ChangeBadge what={what} />}
@@ -112,7 +121,7 @@ function OfferedCode({ draft, code }: { draft: Offered<"code">; code: Snapshot["
       {code && code.status !== "superseded" ? (
         <DiffView python before={code.code} after={draft.code} label={REVIEW.diff_code} />
       ) : (
-        <LazyBoundary fallback={<pre className="code-waiting">{draft.code}</pre>}>
+        <LazyBoundary fallback={<pre className={codeStyles.waiting} data-loading>{draft.code}</pre>}>
           <CodeEditor value={draft.code} label={REVIEW.offer_code} />
         </LazyBoundary>
       )}
@@ -123,7 +132,7 @@ function OfferedCode({ draft, code }: { draft: Offered<"code">; code: Snapshot["
 function OfferedTurn({ draft }: { draft: Offered<"turn"> }) {
   return (
     <>
-      <p className="plan-goal">
+      <p className={planTextStyles.goal}>
         <InlineText text={isNothing(draft) ? draft.reasoning || draft.sub_goal : draft.sub_goal} />
       </p>
       {draft.actions.map((action) => (
@@ -135,9 +144,9 @@ function OfferedTurn({ draft }: { draft: Offered<"turn"> }) {
 
 function OfferedCall({ action }: { action: ActionSpec }) {
   return (
-    <div className="offer-call" data-testid="offer-call">
-      <p className="action-head">
-        <strong className="action-text">{action.description || action.tool}</strong>
+    <div className={styles.call} data-testid="offer-call">
+      <p className={callHeadStyles.head}>
+        <strong className={callHeadStyles.text}>{action.description || action.tool}</strong>
         <code>{action.tool}</code>
         <EffectBadge effect={action.effect ?? "read"} />
       </p>

@@ -18,6 +18,9 @@ import { usePreviews } from "./previews";
 import { StepCall } from "./StepCall";
 import { StepDiff } from "./StepDiff";
 import { authorText, VersionBar, VersionReason, type VersionSelection } from "./VersionBar";
+import panelStyles from "./panel.module.css";
+import planTextStyles from "./planText.module.css";
+import typography from "../ui/typography.module.css";
 
 const LONG_GOAL = 160; // characters: a longer goal is styled as a paragraph
 
@@ -73,17 +76,17 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
   };
 
   return (
-    <section className="panel" data-testid="plan-review" aria-label={fill(JOURNAL.plan, { number: plan.number })}>
-      <header className="panel-head">
+    <section className={panelStyles.panel} data-testid="plan-review" aria-label={fill(JOURNAL.plan, { number: plan.number })}>
+      <header className={panelStyles.head}>
         <h2>{fill(JOURNAL.plan, { number: (shownVersion ?? base ?? plan).number })}</h2>
-        <span className="dimmed">
+        <span className={typography.dimmed}>
           {authorText((shownVersion ?? base ?? plan).by, displayName)} · {wordFor(REVIEW_STATES, plan.status) ?? plan.status}
         </span>
         <VersionReason of={shownVersion ?? base} />
         <VersionBar versions={versions} newest={plan.version} selection={selection} onSelect={setSelection} disabled={isDirty} />
       </header>
       {hasNewer && isDirty && (
-        <p className="hint" role="alert">
+        <p className={typography.hint} role="alert">
           {fill(REVIEW.newer, { name: fill(JOURNAL.plan, { number: plan.number }) })}{" "}
           <Button size="compact-xs" onClick={() => setEdit(rebase(edit, plan))} data-testid="apply-mine">
             {fill(ACTIONS.apply_mine, { name: fill(JOURNAL.plan, { number: plan.number }) })}
@@ -101,7 +104,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
         <PlanVersionView plan={shownVersion} onRestore={canEdit ? () => { setEdit(restoreVersion(edit, shownVersion)); setSelection({ shown: null, against: null }); } : null} />
       ) : (
         <>
-          <InlineEdit label={REVIEW.goal} value={edit.goal} editable={canEdit} onChange={(goal) => setEdit({ ...edit, goal })} className={edit.goal.length > LONG_GOAL ? "plan-goal plan-goal-long" : "plan-goal"} testId="plan-goal" />
+          <InlineEdit label={REVIEW.goal} value={edit.goal} editable={canEdit} onChange={(goal) => setEdit({ ...edit, goal })} className={edit.goal.length > LONG_GOAL ? `${planTextStyles.goal} ${planTextStyles.long}` : planTextStyles.goal} testId="plan-goal" />
           <PlanSteps
             edit={edit}
             editable={canEdit}
@@ -116,12 +119,12 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
             onForm={setForm}
           />
           {!isDirty && <Checks checks={plan.checks ?? []} neutralWord={REVIEW.check_note} />}
-          <InlineEdit label={REVIEW.notes} value={edit.notes} editable={canEdit} onChange={(notes) => setEdit({ ...edit, notes })} className="plan-notes" testId="plan-notes" />
-          {plan.wishes && <p className="plan-notes">{fill(REVIEW.wishes, { wishes: plan.wishes.join("; ") })}</p>}
+          <InlineEdit label={REVIEW.notes} value={edit.notes} editable={canEdit} onChange={(notes) => setEdit({ ...edit, notes })} className={planTextStyles.notes} testId="plan-notes" />
+          {plan.wishes && <p className={planTextStyles.notes}>{fill(REVIEW.wishes, { wishes: plan.wishes.join("; ") })}</p>}
         </>
       )}
       {isDirty && isRunning && (
-        <p className="hint" data-testid="edit-pauses">
+        <p className={typography.hint} data-testid="edit-pauses">
           {REVIEW.edit_pauses}
         </p>
       )}
@@ -174,8 +177,8 @@ function keepFocusHandlers(action: () => void) {
 
 function PlanVersionView({ plan, onRestore }: { plan: ReturnType<typeof planVersions>[number]; onRestore: (() => void) | null }) {
   return (
-    <div className="plan-old">
-      <p className="plan-goal">
+    <div className={planTextStyles.old}>
+      <p className={planTextStyles.goal}>
         <InlineText text={plan.goal} />
       </p>
       <ol>
@@ -186,7 +189,7 @@ function PlanVersionView({ plan, onRestore }: { plan: ReturnType<typeof planVers
           </li>
         ))}
       </ol>
-      {plan.notes && <p className="dimmed">{plan.notes}</p>}
+      {plan.notes && <p className={typography.dimmed}>{plan.notes}</p>}
       {onRestore && (
         <Button size="compact-sm" variant="light" onClick={onRestore}>
           {ACTIONS.restore}

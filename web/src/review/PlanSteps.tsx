@@ -1,6 +1,6 @@
 // A plan's steps: edited in place; moved by dragging, with buttons or with keys. In a text plan, Enter adds a step and
 // Backspace removes an empty one; a step with a tool has a form.
-import { Button } from "@mantine/core";
+import { Button, VisuallyHidden } from "@mantine/core";
 import { type KeyboardEvent, lazy, useEffect, useRef, useState } from "react";
 import { fill, REVIEW } from "../generated/words";
 import type { PlanPreviews, StepOutput, StepSection } from "../protocol";
@@ -11,6 +11,9 @@ import { addStep, type EditedStep, moveStep, type PlanEdit, removeStep, setStep,
 import { railOffset, railWidth, StepRail } from "./StepRail";
 import { StepRow } from "./StepRow";
 import { useDrag } from "./useDrag";
+import styles from "./PlanSteps.module.css";
+import stepRowStyles from "./StepRow.module.css";
+import typography from "../ui/typography.module.css";
 
 const StepForm = lazy(() => import("./StepForm").then((module) => ({ default: module.StepForm })));
 
@@ -96,10 +99,10 @@ export function PlanSteps({ edit, editable, onChange, sections, problems, nextId
   const isAdding = form !== null && !edit.steps.some(({ key }) => key === form.key);
   return (
     <>
-      <ol className="steps" aria-label={REVIEW.steps} ref={list} data-dragging={dragged !== null || undefined}>
+      <ol className={styles.steps} aria-label={REVIEW.steps} ref={list} data-dragging={dragged !== null || undefined}>
         {edit.steps.map((row, index) =>
           form?.key === row.key && editable ? (
-            <li key={row.key} className="step" data-testid="plan-step">
+            <li key={row.key} className={stepRowStyles.step} data-testid="plan-step">
               {renderForm(index + 1)}
             </li>
           ) : (
@@ -130,10 +133,10 @@ export function PlanSteps({ edit, editable, onChange, sections, problems, nextId
         )}
       </ol>
       {isAdding && editable && renderForm(null)}
-      {previews.left_out > 0 && <p className="hint">{fill(REVIEW.previews_left_out, { count: previews.left_out })}</p>}
+      {previews.left_out > 0 && <p className={typography.hint}>{fill(REVIEW.previews_left_out, { count: previews.left_out })}</p>}
       {editable && !form && (
         <Button
-          className="step-add"
+          className={styles.add}
           size="compact-sm"
           variant="subtle"
           leftSection={<PlusIcon size={15} />}
@@ -143,9 +146,9 @@ export function PlanSteps({ edit, editable, onChange, sections, problems, nextId
           {REVIEW.add_step}
         </Button>
       )}
-      <p className="sr-only" aria-live="assertive" data-testid="step-moved">
+      <VisuallyHidden component="p" aria-live="assertive" data-testid="step-moved">
         {announcement.base === edit.base && announcement.text}
-      </p>
+      </VisuallyHidden>
     </>
   );
 }

@@ -8,6 +8,8 @@ import { LazyBoundary } from "../ui/LazyBoundary";
 import { Problem } from "../ui/Problem";
 import { OptionButtons } from "./OptionButtons";
 import { needsForm } from "./questionSet";
+import panelStyles from "./panel.module.css";
+import typography from "../ui/typography.module.css";
 
 // Questions that can be answered only with one of their options.
 const OPTIONS_ONLY: ReadonlySet<string> = new Set(["budget", "uncertain"]);
@@ -41,7 +43,7 @@ export function QuestionPanel() {
       </LazyBoundary>
     );
   return (
-    <section className="panel panel-question" data-testid="question" aria-label={PAGE.question}>
+    <section className={panelStyles.panel} data-testid="question" aria-label={PAGE.question}>
       <Markdown text={question.content} />
       <OptionButtons
         options={question.options}
@@ -54,7 +56,7 @@ export function QuestionPanel() {
           <RaiseBudget />
         </LazyBoundary>
       )}
-      {!OPTIONS_ONLY.has(question.about) && <p className="hint">{question.options.length > 0 ? REVIEW.or_write : REVIEW.write_below}</p>}
+      {!OPTIONS_ONLY.has(question.about) && <p className={typography.hint}>{question.options.length > 0 ? REVIEW.or_write : REVIEW.write_below}</p>}
       <Problem error={command.error} />
     </section>
   );

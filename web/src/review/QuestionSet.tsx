@@ -10,6 +10,10 @@ import { Markdown } from "../ui/Markdown";
 import { Problem } from "../ui/Problem";
 import { answersToSend, isReplies, NO_REPLIES, questionsOf, type Reply, replyTo, toggled } from "./questionSet";
 import { useFirstFieldFocus } from "./useFirstFieldFocus";
+import styles from "./QuestionSet.module.css";
+import buttons from "../ui/buttons.module.css";
+import panelStyles from "./panel.module.css";
+import typography from "../ui/typography.module.css";
 
 export default function QuestionSet({ question }: { question: QuestionSection }) {
   const command = useCommand();
@@ -28,7 +32,7 @@ export default function QuestionSet({ question }: { question: QuestionSection })
   return (
     <form
       ref={form}
-      className="panel panel-question"
+      className={panelStyles.panel}
       data-testid="question"
       aria-label={questions.length > 1 ? PAGE.questions : PAGE.question}
       noValidate
@@ -47,11 +51,11 @@ export default function QuestionSet({ question }: { question: QuestionSection })
           onChange={(reply) => draft.set({ ...draft.value, [asked.question_id]: reply })}
         />
       ))}
-      <div className="decision-buttons">
+      <div className={buttons.row}>
         <Button type="submit" loading={command.busy} data-testid="question-send">
           {questions.length === 1 ? REVIEW.answer_send : left > 0 && content !== undefined ? fill(REVIEW.answers_send_some, { count: more.length + 1, all: questions.length }) : REVIEW.answers_send}
         </Button>
-        {questions.length > 1 && left > 0 && <span className="dimmed">{REVIEW.answers_left}</span>}
+        {questions.length > 1 && left > 0 && <span className={typography.dimmed}>{REVIEW.answers_left}</span>}
       </div>
       <Problem error={command.error} />
     </form>
@@ -74,14 +78,14 @@ function Question({ asked, number, reply, problem, onChange }: Props) {
   const choose = (option: string) => onChange({ ...reply, chosen: toggled(asked, reply.chosen, option) });
   const own = options.length > 0 ? (several ? REVIEW.own_answer_too : REVIEW.own_answer) : REVIEW.answer;
   return (
-    <div className="question-asked" role={options.length > 0 && !several ? "radiogroup" : "group"} aria-labelledby={id} data-testid="question-asked">
-      <div id={id} className="question-text">
-        {number !== null && <span className="question-number">{number}.</span>}
+    <div className={styles.asked} role={options.length > 0 && !several ? "radiogroup" : "group"} aria-labelledby={id} data-testid="question-asked">
+      <div id={id} className={styles.text}>
+        {number !== null && <span>{number}.</span>}
         <Markdown text={asked.content} />
       </div>
-      {several && <p className="hint">{REVIEW.choose_several}</p>}
+      {several && <p className={typography.hint}>{REVIEW.choose_several}</p>}
       {options.length > 0 && (
-        <div className="question-options">
+        <div className={styles.options}>
           {options.map((option) => {
             const isChosen = reply.chosen.includes(option);
             // A click on the chosen radio button, or Space, takes the choice back: `change` does not tell of it.

@@ -5,6 +5,7 @@ import { useCan, useCommand, useSession } from "../app/sessionContext";
 import { REVIEW } from "../generated/words";
 import type { Snapshot } from "../protocol";
 import { Problem } from "../ui/Problem";
+import styles from "./RaiseBudget.module.css";
 
 type Limit = "tokens" | "cost" | "calls" | "seconds";
 const ZERO_AMOUNTS: Record<Limit, number> = { tokens: 0, cost: 0, calls: 0, seconds: 0 };
@@ -31,7 +32,7 @@ export default function RaiseBudget() {
   const value = typeof amount === "number" ? amount : 0;
   return (
     <form
-      className="raise-budget"
+      className={styles.raise}
       onSubmit={(event) => {
         event.preventDefault();
         if (value > 0) command.send({ type: "raise_budget", ...ZERO_AMOUNTS, [limit]: value });

@@ -9,6 +9,7 @@ import { LazyBoundary } from "../ui/LazyBoundary";
 import { FailurePanel } from "./FailurePanel";
 import { NextPanel } from "./NextPanel";
 import { QuestionPanel } from "./QuestionPanel";
+import styles from "./Review.module.css";
 
 const ActionsPanel = lazy(() => import("./ApprovalPanel"));
 const TakeOver = lazy(() => import("../takeover/TakeOver"));
@@ -27,7 +28,7 @@ export function Review() {
   const isExecutionPlan = snapshot.plan?.kind === "execution";
   const isDeciding = snapshot.review !== null || snapshot.feedback_request !== null;
   return (
-    <div className="review" data-busy={isBusy || undefined}>
+    <div className={styles.review} data-busy={isBusy || undefined}>
       {snapshot.unread.length > 0 && isBusy && (
         <Alert variant="light" title={REVIEW.unread}>
           {snapshot.unread.join(" · ")}
@@ -94,7 +95,7 @@ function PlanAndCode({ snapshot }: { snapshot: Snapshot }) {
     <>
       {plan && code && (
         <SegmentedControl
-          className="review-tabs"
+          className={styles.tabs}
           aria-label={REVIEW.plan_or_code}
           size="xs"
           value={visible}

@@ -6,6 +6,7 @@ import { ArgumentInput } from "../takeover/ArgumentInput";
 import type { Field, FieldValue } from "../takeover/fields";
 import { LinkIcon } from "../ui/icons";
 import type { EditedStep } from "./planEdit";
+import styles from "./StepArgument.module.css";
 
 interface Props {
   field: Field;
@@ -38,7 +39,7 @@ export function StepArgument({ field, value, problem, autoFocus, steps, stepId, 
     input()?.setSelectionRange(position, position);
   });
   return (
-    <div className="step-field" ref={row}>
+    <div className={styles.field} ref={row}>
       <ArgumentInput field={field} value={value} problem={problem} onChange={onChange} autoFocus={autoFocus} />
       {steps.length > 1 && (
         <Menu position="bottom-end" withinPortal shadow="md">
@@ -47,7 +48,7 @@ export function StepArgument({ field, value, problem, autoFocus, steps, stepId, 
               <LinkIcon size={16} />
             </ActionIcon>
           </Menu.Target>
-          <Menu.Dropdown aria-label={label} className="step-references">
+          <Menu.Dropdown aria-label={label} className={styles.references}>
             {steps.map(
               ({ key, step }, index) =>
                 step.id &&

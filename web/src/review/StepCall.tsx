@@ -6,6 +6,8 @@ import { EffectBadge } from "../ui/EffectBadge";
 import { formatInline } from "../ui/values";
 import { InlineEdit } from "./InlineEdit";
 import { type EditedStep, parseArgument, splitReferences, stepNeeds, stepNumbers, type TextPart } from "./planEdit";
+import styles from "./StepCall.module.css";
+import typography from "../ui/typography.module.css";
 
 const TOUCH_LABELS = { host: REVIEW.touches_host, file: REVIEW.touches_file, table: REVIEW.touches_table };
 type ArgumentValue = NonNullable<StepOutput["arguments"]>[string];
@@ -25,16 +27,16 @@ export function StepCall({ step, number, steps, section, onChange = null }: Prop
   const below = stepNumbers(stepNeeds(step), steps).filter((other) => other > number);
   const [same] = stepNumbers(section?.same_as ? [section.same_as] : [], steps);
   return (
-    <div className="step-call" data-testid="step-call">
+    <div className={styles.call} data-testid="step-call">
       <code>{step.tool}</code>
       {step.for_each && (
         <span data-testid="step-for-each">
-          <span className="dimmed">{REVIEW.for_each}</span> <ReferenceText text={step.for_each} steps={steps} />
+          <span className={typography.dimmed}>{REVIEW.for_each}</span> <ReferenceText text={step.for_each} steps={steps} />
         </span>
       )}
       {Object.entries(step.arguments ?? {}).map(([name, value]) => (
-        <span key={name} className={isBlock(value) ? "step-argument step-argument-block" : "step-argument"}>
-          <span className="dimmed">{name.replaceAll("_", " ")}</span>
+        <span key={name} className={isBlock(value) ? `${styles.argument} ${styles.argumentBlock}` : styles.argument}>
+          <span className={typography.dimmed}>{name.replaceAll("_", " ")}</span>
           <InlineEdit
             label={fill(REVIEW.argument_of, { name: name.replaceAll("_", " "), number })}
             value={typeof value === "string" ? value : JSON.stringify(value)}
@@ -42,17 +44,17 @@ export function StepCall({ step, number, steps, section, onChange = null }: Prop
             onChange={(text) => onChange?.(name, parseArgument(text, value))}
             testId="step-argument"
           >
-            {isBlock(value) ? <span className="step-block">{value}</span> : <ReferenceText text={formatInline(value)} steps={steps} />}
+            {isBlock(value) ? <span className={styles.block} data-testid="step-block">{value}</span> : <ReferenceText text={formatInline(value)} steps={steps} />}
           </InlineEdit>
         </span>
       ))}
       {step.effect && <EffectBadge effect={step.effect} />}
       {section?.touches?.map(({ kind, name }) => (
-        <span key={`${kind} ${name}`} className="step-touches" data-testid="step-touches">
+        <span key={`${kind} ${name}`} className={styles.touches} data-testid="step-touches">
           {fill(TOUCH_LABELS[kind], { name })}
         </span>
       ))}
-      {after.length > 0 && <span className="dimmed">{fill(REVIEW.after_steps, { numbers: after.join(", ") })}</span>}
+      {after.length > 0 && <span className={typography.dimmed}>{fill(REVIEW.after_steps, { numbers: after.join(", ") })}</span>}
       {below.length > 0 && (
         <Badge tone="wait" data-testid="step-below">
           {fill(REVIEW.after_below, { numbers: below.join(", ") })}
@@ -76,7 +78,7 @@ function ReferenceText({ text, steps }: { text: string; steps: readonly EditedSt
     if (typeof part === "string") return <span key={index}>{part}</span>;
     const what = referenceLabel(part, steps);
     return (
-      <span key={index} className="step-reference">
+      <span key={index} className={styles.reference}>
         {what}
       </span>
     );

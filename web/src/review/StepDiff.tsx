@@ -7,6 +7,8 @@ import { Badge } from "../ui/Badge";
 import { formatInline } from "../ui/values";
 import { type StepChange, stepChanges } from "./stepChanges";
 import { authorText, VersionReason } from "./VersionBar";
+import styles from "./StepDiff.module.css";
+import typography from "../ui/typography.module.css";
 
 const TONES = { same: "plain", changed: "wait", moved: "plain", new: "good", removed: "bad" } as const;
 const WORDS = { same: REVIEW.step_same, changed: REVIEW.step_changed, moved: REVIEW.step_in_new_place, new: REVIEW.step_new, removed: REVIEW.step_removed };
@@ -23,12 +25,12 @@ export function StepDiff({ before, after, sections, versions }: Props) {
   const displayName = useDisplayName();
   const [from, to] = [Math.min(before.version, after.version), Math.max(before.version, after.version)];
   return (
-    <ul className="step-diff" data-testid="step-diff">
+    <ul className={styles.diff} data-testid="step-diff">
       {versions
         .filter(({ version }) => from < version && version <= to)
         .map((planVersion) => (
           <li key={`version ${planVersion.version}`} data-testid="version-origin">
-            <span className="dimmed">
+            <span className={typography.dimmed}>
               {fill(REVIEW.version, { number: planVersion.number })} · {authorText(planVersion.by, displayName)}
             </span>
             <VersionReason of={planVersion} />
@@ -38,7 +40,7 @@ export function StepDiff({ before, after, sections, versions }: Props) {
       {before.notes !== after.notes && <TextChange name={REVIEW.notes} before={before.notes} after={after.notes} />}
       {stepChanges(before.steps, after.steps).map((change) => (
         <li key={change.step.id} data-testid="step-change" data-what={change.what}>
-          <span className={change.what === "removed" ? "step-diff-text step-removed" : "step-diff-text"}>
+          <span className={change.what === "removed" ? `${styles.text} ${styles.removed}` : styles.text}>
             {change.step.text} <code>{change.step.tool}</code>
           </span>
           {!(change.what === "same" && hasStarted(sections[change.step.id ?? ""])) && <ChangeBadge what={change.what} />}
@@ -53,7 +55,7 @@ export function StepDiff({ before, after, sections, versions }: Props) {
 function TextChange({ name, before, after }: { name: string; before: string; after: string }) {
   return (
     <li>
-      <span className="step-diff-text">{name}</span>
+      <span className={styles.text}>{name}</span>
       <ChangeBadge what="changed" />
       <ChangedParts parts={[{ name: "", before, after }]} />
     </li>
@@ -76,8 +78,8 @@ export function ChangeBadge({ what }: Pick<StepChange, "what">) {
 
 export function ChangedParts({ parts }: Pick<StepChange, "parts">) {
   return parts.map(({ name, before, after }) => (
-    <span key={name} className="step-part">
-      {name && <span className="dimmed">{name} </span>}
+    <span key={name} className={styles.part} data-part>
+      {name && <span className={typography.dimmed}>{name} </span>}
       <del>{formatInline(before)}</del> → <ins>{formatInline(after)}</ins>
     </span>
   ));

@@ -9,6 +9,10 @@ import { ToolPicker } from "../takeover/ToolPicker";
 import { EffectBadge } from "../ui/EffectBadge";
 import type { EditedStep } from "./planEdit";
 import { StepArgument } from "./StepArgument";
+import styles from "./StepForm.module.css";
+import buttons from "../ui/buttons.module.css";
+import callHeadStyles from "../ui/callHead.module.css";
+import typography from "../ui/typography.module.css";
 
 interface Props {
   /** A new step has an id, but no tool. */
@@ -61,7 +65,7 @@ export function StepForm({ step: opened, number, steps, onChange, onDone, onClos
   };
   return (
     <form
-      className="step-form"
+      className={styles.form}
       data-testid="step-form"
       aria-labelledby={titleId}
       noValidate
@@ -81,14 +85,14 @@ export function StepForm({ step: opened, number, steps, onChange, onDone, onClos
       {!isChoosing && !tool && <Loader size="sm" aria-label={SIGNS.loading} />}
       {!isChoosing && tool && (
         <>
-          <p className="action-head">
+          <p className={callHeadStyles.head}>
             <code>{tool.name}</code>
             <EffectBadge effect={tool.effect} />
             <Button size="compact-xs" variant="subtle" onClick={() => setIsChoosing(true)} data-testid="other-tool">
               {PAGE.other_tool}
             </Button>
           </p>
-          <p className="dimmed">{tool.description}</p>
+          <p className={typography.dimmed}>{tool.description}</p>
           {fields.map((field, index) => (
             <StepArgument
               key={`${tool.name} ${field.name}`}
@@ -101,7 +105,7 @@ export function StepForm({ step: opened, number, steps, onChange, onDone, onClos
               onChange={(value) => setFieldValues({ ...fieldValues, [field.name]: value })}
             />
           ))}
-          {fields.length > 0 && others.length > 0 && <p className="hint">{fill(REVIEW.part_hint, { example: "{{steps.s1.output.orders[0].id}}" })}</p>}
+          {fields.length > 0 && others.length > 0 && <p className={typography.hint}>{fill(REVIEW.part_hint, { example: "{{steps.s1.output.orders[0].id}}" })}</p>}
           <Textarea
             label={REVIEW.step_does}
             withAsterisk
@@ -127,7 +131,7 @@ export function StepForm({ step: opened, number, steps, onChange, onDone, onClos
           )}
         </>
       )}
-      <div className="decision-buttons">
+      <div className={buttons.row}>
         <Button type="submit" size="sm" disabled={isChoosing || !tool} data-testid="step-use">
           {number ? REVIEW.step_use : REVIEW.step_add}
         </Button>

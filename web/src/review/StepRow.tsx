@@ -9,6 +9,9 @@ import { TrashIcon, DownIcon, DragIcon, EditIcon, UpIcon } from "../ui/icons";
 import { InlineEdit } from "./InlineEdit";
 import { type EditedStep, type PlanEdit, removeStep, sameStep, setArgument, setText } from "./planEdit";
 import { StepCall } from "./StepCall";
+import styles from "./StepRow.module.css";
+import stepNumberStyles from "./stepNumber.module.css";
+import typography from "../ui/typography.module.css";
 
 interface Props {
   row: EditedStep;
@@ -46,7 +49,7 @@ export function StepRow(props: Props) {
   return (
     // On click and key up, not on focus: buttons that appear on mouse down would shift what is being clicked.
     <li
-      className="step"
+      className={styles.step}
       data-testid="plan-step"
       data-key={key}
       data-current={props.isCurrent || undefined}
@@ -57,7 +60,7 @@ export function StepRow(props: Props) {
     >
       {props.rail}
       <StepNumber {...props} number={number} />
-      <div className="step-text">
+      <div className={styles.text}>
         <InlineEdit
           key={props.startOpen ? "fresh" : "plain"}
           startOpen={props.startOpen}
@@ -82,7 +85,7 @@ export function StepRow(props: Props) {
         {isUnchanged && section?.preapprovable && props.isPreapproved !== null && (
           <Checkbox
             size="xs"
-            className="step-preapprove"
+            className={styles.preapprove}
             label={step.for_each ? REVIEW.preapprove_each : REVIEW.preapprove}
             checked={props.isPreapproved}
             onChange={(event) => props.onPreapprove(event.currentTarget.checked)}
@@ -90,18 +93,18 @@ export function StepRow(props: Props) {
           />
         )}
         {isUnchanged && section?.preapproved && (
-          <span className="dimmed" data-testid="step-preapproved">
+          <span className={typography.dimmed} data-testid="step-preapproved">
             {REVIEW.preapproved}
           </span>
         )}
         {[...problems, ...(isUnchanged && section?.problem ? [section.problem] : [])].map((problem) => (
-          <p key={problem} className="problem step-problem" role="alert" data-testid="step-problem">
+          <p key={problem} className={`${typography.problem} ${styles.problem}`} role="alert" data-testid="step-problem">
             {problem}
           </p>
         ))}
       </div>
       {editable && (
-        <div className="step-buttons">
+        <div className={styles.buttons}>
           {props.onForm && canChange && (
             <StepButton label={fill(REVIEW.change_step, { number })} disabled={false} onClick={props.onForm}>
               <EditIcon size={15} />
@@ -119,7 +122,7 @@ export function StepRow(props: Props) {
         </div>
       )}
       {section && section.status !== "planned" && (
-        <span className="step-status" data-testid="step-stands">
+        <span className={styles.status} data-testid="step-stands">
           <Badge tone={section.tone}>{section.word}</Badge>
         </span>
       )}
@@ -131,14 +134,14 @@ export function StepRow(props: Props) {
 function StepNumber({ number, editable, numberStyle, onDragStart, onMove }: Props & { number: number }) {
   if (!editable)
     return (
-      <span className="step-number" style={numberStyle}>
+      <span className={stepNumberStyles.number} style={numberStyle}>
         {number}
       </span>
     );
   return (
     <button
       type="button"
-      className="step-number step-grip"
+      className={`${stepNumberStyles.number} ${styles.grip}`}
       style={numberStyle}
       aria-label={fill(REVIEW.move_step, { number })}
       data-testid="step-grip"
@@ -150,7 +153,7 @@ function StepNumber({ number, editable, numberStyle, onDragStart, onMove }: Prop
         onMove(by);
       }}
     >
-      <span className="step-digit">{number}</span>
+      <span className={styles.digit}>{number}</span>
       <DragIcon size={14} />
     </button>
   );

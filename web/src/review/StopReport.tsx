@@ -3,6 +3,8 @@ import { useSession } from "../app/sessionContext";
 import { REVIEW } from "../generated/words";
 import type { ActionEntry, TurnEntry } from "../journal/entries";
 import { useEntries } from "../journal/useEntries";
+import styles from "./StopReport.module.css";
+import typography from "../ui/typography.module.css";
 
 export default function StopReport() {
   const { state } = useSession();
@@ -14,11 +16,11 @@ export default function StopReport() {
   const finished = inState("finished");
   const running = inState("started", "uncertain");
   return (
-    <div className="stop-report" data-testid="stop-report">
+    <div className={styles.report} data-testid="stop-report">
       <Part title={REVIEW.stop_done} actions={finished} />
       <Part title={REVIEW.stop_running} actions={running} />
       <Part title={REVIEW.stop_never} actions={cancelled ? inState("skipped", "denied", "failed") : inState("skipped", "denied")} />
-      {[...finished, ...running].every((action) => action.spec.effect === "read") && <p className="hint">{REVIEW.stop_none}</p>}
+      {[...finished, ...running].every((action) => action.spec.effect === "read") && <p className={typography.hint}>{REVIEW.stop_none}</p>}
     </div>
   );
 }
@@ -31,7 +33,7 @@ function Part({ title, actions }: { title: string; actions: readonly ActionEntry
       <ul>
         {actions.map((action) => (
           <li key={action.key}>
-            {action.spec.description || action.spec.tool} <span className="dimmed">({action.spec.tool})</span>
+            {action.spec.description || action.spec.tool} <span className={typography.dimmed}>({action.spec.tool})</span>
           </li>
         ))}
       </ul>

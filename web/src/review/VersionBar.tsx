@@ -1,6 +1,8 @@
 // Selects the version to show, and a version to compare it with.
 import { Button, NativeSelect } from "@mantine/core";
 import { ACTIONS, fill, JOURNAL, REVIEW } from "../generated/words";
+import styles from "./VersionBar.module.css";
+import typography from "../ui/typography.module.css";
 
 export interface VersionSelection {
   /** null: the newest version. */
@@ -28,7 +30,7 @@ export function authorText(actor: string, displayName: (actor: string) => string
 export function VersionReason({ of }: { of: { reason: string } | undefined }) {
   if (!of?.reason) return null;
   return (
-    <span className="dimmed version-reason" data-testid="version-reason">
+    <span className={typography.dimmed} data-testid="version-reason">
       “{of.reason}”
     </span>
   );
@@ -40,7 +42,7 @@ export function VersionBar({ versions, newest, selection, onSelect, disabled }: 
   const previous = versions.filter((version) => version.version < shownVersion).at(-1);
   const parseVersion = (value: string) => (value === "" ? null : Number(value));
   return (
-    <div className="version-bar">
+    <div className={styles.versionBar}>
       {previous && selection.against === null && !disabled && (
         <Button size="compact-xs" variant="subtle" onClick={() => onSelect({ ...selection, against: previous.version })} data-testid="what-changed">
           {ACTIONS.what_changed}

@@ -4,6 +4,7 @@ import type { useCommand } from "../app/sessionContext";
 import { type DraftField, type OptionalField, useOptionalField } from "../app/useDraft";
 import { ACTIONS, fill, JOURNAL, REASONS, REVIEW, wordFor } from "../generated/words";
 import type { ActionSection } from "../protocol";
+import buttons from "../ui/buttons.module.css";
 
 /** Why approval is needed, in a sentence. */
 export function approvalReason({ approval, effect }: ActionSection): string {
@@ -28,7 +29,6 @@ interface DeclineProps {
 export function DeclineForm({ action, command, reason: { value: reason, set: setReason }, onClose }: DeclineProps) {
   return (
     <form
-      className="decline-form"
       onSubmit={(event) => {
         event.preventDefault();
         command.send(approvalCommand(action, { approved: false, reason: reason.trim() }));
@@ -40,7 +40,7 @@ export function DeclineForm({ action, command, reason: { value: reason, set: set
       }}
     >
       <TextInput label={REVIEW.why_not} placeholder="optional" autoFocus maxLength={2000} value={reason} onChange={(event) => setReason(event.currentTarget.value)} data-testid="refuse-reason" />
-      <div className="decision-buttons">
+      <div className={buttons.row}>
         <Button type="submit" size="sm" color="red" loading={command.busy} data-testid="action-deny">
           {ACTIONS.decline}
         </Button>

@@ -6,6 +6,9 @@ import { PAGE } from "../generated/words";
 import type { ToolSpec } from "../protocol";
 import { ToolForm } from "./ToolForm";
 import { ToolPicker } from "./ToolPicker";
+import buttons from "../ui/buttons.module.css";
+import panelStyles from "../review/panel.module.css";
+import typography from "../ui/typography.module.css";
 
 export default function TakeOver() {
   const { state } = useSession();
@@ -14,12 +17,12 @@ export default function TakeOver() {
   if (!escalation) return null;
   const { message: reason, taken_over: isTakenOver } = escalation;
   return (
-    <section className="panel panel-question" data-testid="take-over" aria-label={PAGE.take_over}>
+    <section className={panelStyles.panel} data-testid="take-over" aria-label={PAGE.take_over}>
       <h2>{isTakenOver ? PAGE.acting_title : PAGE.escalated_title}</h2>
       {reason && <p>{reason}</p>}
-      <p className="hint">{PAGE.by_hand}</p>
+      <p className={typography.hint}>{PAGE.by_hand}</p>
       {tool ? <ToolForm key={tool.name} tool={tool} onClose={() => setTool(null)} /> : <ToolPicker onChoice={setTool} />}
-      <div className="decision-buttons">
+      <div className={buttons.row}>
         <Button variant="light" size="sm" onClick={() => document.querySelector<HTMLElement>("#composer textarea")?.focus()} data-testid="hand-back">
           {PAGE.hand_back}
         </Button>

@@ -13,6 +13,10 @@ import { Problem } from "../ui/Problem";
 import { errorMessage } from "../ui/useFetch";
 import { ArgumentInput } from "./ArgumentInput";
 import { emptyValue, fieldsOf, type FieldValue, parseFields } from "./fields";
+import styles from "./ToolForm.module.css";
+import buttons from "../ui/buttons.module.css";
+import callHeadStyles from "../ui/callHead.module.css";
+import typography from "../ui/typography.module.css";
 
 export function ToolForm({ tool, onClose }: { tool: ToolSpec; onClose: () => void }) {
   const { state } = useSession();
@@ -45,21 +49,21 @@ export function ToolForm({ tool, onClose }: { tool: ToolSpec; onClose: () => voi
   };
   return (
     <form
-      className="tool-form"
+      className={styles.form}
       data-testid="tool-form"
       onSubmit={(event) => {
         event.preventDefault();
         run();
       }}
     >
-      <p className="action-head">
+      <p className={callHeadStyles.head}>
         <code>{tool.name}</code>
         <EffectBadge effect={tool.effect} />
         <Button size="compact-xs" variant="subtle" onClick={onClose} data-testid="other-tool">
           {PAGE.other_tool}
         </Button>
       </p>
-      <p className="dimmed">{tool.description}</p>
+      <p className={typography.dimmed}>{tool.description}</p>
       {fields.map((field, index) => (
         <ArgumentInput
           key={field.name}
@@ -71,7 +75,7 @@ export function ToolForm({ tool, onClose }: { tool: ToolSpec; onClose: () => voi
         />
       ))}
       {previewState && <Changes state={previewState} />}
-      <div className="decision-buttons">
+      <div className={buttons.row}>
         <Button type="submit" size="sm" leftSection={<PlayIcon />} loading={command.busy} data-testid="tool-run">
           {tool.effect === "read" ? REVIEW.look_up : PAGE.do_it}
         </Button>

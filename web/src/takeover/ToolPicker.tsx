@@ -8,6 +8,9 @@ import type { ToolSpec } from "../protocol";
 import { EffectBadge } from "../ui/EffectBadge";
 import { SearchIcon } from "../ui/icons";
 import { errorMessage } from "../ui/useFetch";
+import styles from "./ToolPicker.module.css";
+import callHeadStyles from "../ui/callHead.module.css";
+import typography from "../ui/typography.module.css";
 
 const MAX_TOOLS = 30;
 
@@ -23,7 +26,7 @@ export function ToolPicker({ onChoice, isUsable = () => true, autoFocus = false 
   const { list: allTools, problem } = useTools(query);
   const tools = allTools?.filter(isUsable);
   return (
-    <div className="tool-choice">
+    <div>
       <TextInput
         type="search"
         label={PAGE.tool}
@@ -34,18 +37,18 @@ export function ToolPicker({ onChoice, isUsable = () => true, autoFocus = false 
         onChange={(event) => setQuery(event.currentTarget.value)}
         data-testid="tool-search"
       />
-      {problem && <p className="problem">{problem}</p>}
+      {problem && <p className={typography.problem}>{problem}</p>}
       {!tools && !problem && <Loader size="sm" aria-label={SIGNS.loading} />}
-      {tools?.length === 0 && <p className="hint">{PAGE.tools_none}</p>}
-      <ul className="tools">
+      {tools?.length === 0 && <p className={typography.hint}>{PAGE.tools_none}</p>}
+      <ul className={styles.tools}>
         {tools?.map((tool) => (
           <li key={tool.name}>
             <button type="button" onClick={() => onChoice(tool)} data-testid="tool">
-              <span className="action-head">
+              <span className={callHeadStyles.head}>
                 <code>{tool.name}</code>
                 <EffectBadge effect={tool.effect} />
               </span>
-              <span className="dimmed">{tool.description}</span>
+              <span className={typography.dimmed}>{tool.description}</span>
             </button>
           </li>
         ))}

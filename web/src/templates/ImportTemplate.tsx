@@ -4,6 +4,7 @@ import { useRef, useState } from "react";
 import { fill, TEMPLATES } from "../generated/words";
 import { importTemplate } from "../net/api";
 import { useSubmit } from "../ui/useSubmit";
+import typography from "../ui/typography.module.css";
 
 const MAX_BYTES = 250_000; // the gateway accepts as many characters
 
@@ -34,7 +35,7 @@ export function ImportTemplate({ onImported }: { onImported: () => void }) {
         )}
       </FileButton>
       {importedName && <p role="status">{fill(TEMPLATES.imported, { name: importedName })}</p>}
-      {problem && <p className="problem" role="alert" data-testid="error">{problem}</p>}
+      {problem && <p className={typography.problem} role="alert" data-testid="error">{problem}</p>}
     </div>
   );
 }

@@ -9,6 +9,8 @@ import { useRestoreFocus } from "../ui/hooks";
 import { useFetch } from "../ui/useFetch";
 import { formatInline } from "../ui/values";
 import { TemplateForm } from "./TemplateForm";
+import templatesStyles from "./templates.module.css";
+import typography from "../ui/typography.module.css";
 
 const PARAMETER_NAME = /^[A-Za-z][A-Za-z0-9_]{0,31}$/;
 
@@ -25,7 +27,7 @@ export default function SaveTemplate({ sessionId, source, onClose }: DialogProps
   useRestoreFocus();
   return (
     <Modal opened onClose={onClose} returnFocus={false} size="lg" fullScreen={isNarrow} title={TEMPLATES.save} closeButtonProps={{ "aria-label": SIGNS.close_message }}>
-      {problem && <p className="problem" role="alert">{problem}</p>}
+      {problem && <p className={typography.problem} role="alert">{problem}</p>}
       {!candidates && !problem && <Loader size="sm" aria-label={SIGNS.loading} />}
       {candidates && !saved && <SaveForm sessionId={sessionId} source={source} candidates={candidates} onSaved={setSaved} onClose={onClose} />}
       {saved && (
@@ -34,7 +36,7 @@ export default function SaveTemplate({ sessionId, source, onClose }: DialogProps
             {fill(TEMPLATES.saved, { name: saved.template.name })}
           </p>
           {saved.problems.map((problem) => (
-            <p key={problem} className="problem">
+            <p key={problem} className={typography.problem}>
               {problem}
             </p>
           ))}
@@ -71,15 +73,15 @@ function SaveForm({ sessionId, source, candidates, onSaved, onClose }: SaveFormP
       onBack={onClose}
     >
       <TextInput label={TEMPLATES.name} maxLength={200} value={name} onChange={(event) => setName(event.currentTarget.value)} autoFocus data-testid="template-name" />
-      <fieldset className="template-values">
+      <fieldset className={templatesStyles.values}>
         <legend>{TEMPLATES.parameters}</legend>
-        <p className="hint">{candidates.values.length > 0 ? TEMPLATES.parameters_hint : TEMPLATES.parameters_none}</p>
+        <p className={typography.hint}>{candidates.values.length > 0 ? TEMPLATES.parameters_hint : TEMPLATES.parameters_none}</p>
         {candidates.values.map((candidate, index) => (
-          <div key={index} className="template-value" data-testid="template-value">
+          <div key={index} className={templatesStyles.value} data-testid="template-value">
             <Checkbox
               label={
                 <>
-                  <span className="dimmed">{candidate.argument.replaceAll("_", " ")}</span> {formatInline(candidate.value)}
+                  <span className={typography.dimmed}>{candidate.argument.replaceAll("_", " ")}</span> {formatInline(candidate.value)}
                 </>
               }
               checked={selected.includes(index)}

@@ -9,10 +9,12 @@ import { useFetch } from "../ui/useFetch";
 import { isComplete, localZone, toFields, toRequest, WHEN, type When } from "./schedule";
 import { TemplateForm } from "./TemplateForm";
 import { TemplateValues, useTemplateValues } from "./TemplateValues";
+import templatesStyles from "./templates.module.css";
+import typography from "../ui/typography.module.css";
 
 export function ScheduleTemplate({ id, onBack }: { id: string; onBack: () => void }) {
   const { data: view, problem } = useFetch((signal) => fetchTemplate(id, signal), id);
-  if (problem) return <p className="problem" role="alert">{problem}</p>;
+  if (problem) return <p className={typography.problem} role="alert">{problem}</p>;
   if (!view) return <Loader size="sm" aria-label={SIGNS.loading} />;
   return <ScheduleForm view={view} onBack={onBack} />;
 }
@@ -72,12 +74,12 @@ function ScheduleForm({ view, onBack }: { view: TemplateView; onBack: () => void
         />
       )}
       {hasRuns && form.fields.length > 0 && (
-        <fieldset className="template-values">
+        <fieldset className={templatesStyles.values}>
           <legend>{TEMPLATES.values}</legend>
           <TemplateValues form={form} showErrors={showErrors} />
         </fieldset>
       )}
-      {hasRuns && <p className="hint">{TEMPLATES.schedule_what}</p>}
+      {hasRuns && <p className={typography.hint}>{TEMPLATES.schedule_what}</p>}
       <LastRun view={view} />
     </TemplateForm>
   );
@@ -86,5 +88,5 @@ function ScheduleForm({ view, onBack }: { view: TemplateView; onBack: () => void
 function LastRun({ view: { last_run: run } }: { view: TemplateView }) {
   if (!run) return null;
   const at = formatDateTime(run.due);
-  return run.problem ? <p className="problem">{fill(TEMPLATES.last_failed, { at, problem: run.problem })}</p> : <p className="hint">{fill(TEMPLATES.last_run, { at })}</p>;
+  return run.problem ? <p className={typography.problem}>{fill(TEMPLATES.last_failed, { at, problem: run.problem })}</p> : <p className={typography.hint}>{fill(TEMPLATES.last_run, { at })}</p>;
 }

@@ -2,6 +2,9 @@
 import { Button } from "@mantine/core";
 import { type ReactNode, useId } from "react";
 import { useSubmit } from "../ui/useSubmit";
+import buttons from "../ui/buttons.module.css";
+import formStyles from "../ui/form.module.css";
+import typography from "../ui/typography.module.css";
 
 interface Props {
   /** The template's name; undefined if the dialog around the form has a title. */
@@ -21,7 +24,7 @@ export function TemplateForm({ title, testId, submit, backLabel, validate, onSub
   const { busy, problem, submit: submitForm } = useSubmit();
   return (
     <form
-      className="question-form"
+      className={formStyles.form}
       aria-labelledby={title && heading}
       data-testid={testId}
       noValidate
@@ -32,7 +35,7 @@ export function TemplateForm({ title, testId, submit, backLabel, validate, onSub
     >
       {title && <h3 id={heading}>{title}</h3>}
       {children}
-      <div className="decision-buttons">
+      <div className={buttons.row}>
         <Button type="submit" loading={busy} disabled={submit.disabled} autoFocus={submit.autoFocus} data-testid={submit.testId}>
           {submit.label}
         </Button>
@@ -40,7 +43,7 @@ export function TemplateForm({ title, testId, submit, backLabel, validate, onSub
           {backLabel}
         </Button>
       </div>
-      {problem && <p className="problem" role="alert" data-testid="error">{problem}</p>}
+      {problem && <p className={typography.problem} role="alert" data-testid="error">{problem}</p>}
     </form>
   );
 }

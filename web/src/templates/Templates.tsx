@@ -10,6 +10,9 @@ import { errorMessage, useFetch } from "../ui/useFetch";
 import { ImportTemplate } from "./ImportTemplate";
 import { ScheduleTemplate } from "./ScheduleTemplate";
 import { UseTemplate } from "./UseTemplate";
+import buttons from "../ui/buttons.module.css";
+import libraryStyles from "../library/Library.module.css";
+import typography from "../ui/typography.module.css";
 
 export function Templates({ onStarted }: { onStarted: () => void }) {
   const [opened, setOpened] = useState<{ id: string; to: "use" | "schedule" } | null>(null);
@@ -21,13 +24,13 @@ export function Templates({ onStarted }: { onStarted: () => void }) {
   };
   if (opened?.to === "use") return <UseTemplate id={opened.id} onBack={back} onStarted={onStarted} />;
   if (opened) return <ScheduleTemplate id={opened.id} onBack={back} />;
-  if (problem) return <p className="problem" role="alert">{problem}</p>;
+  if (problem) return <p className={typography.problem} role="alert">{problem}</p>;
   if (!page) return <Loader size="sm" aria-label={SIGNS.loading} />;
   return (
     <>
       <ImportTemplate onImported={() => setLoadCount(loadCount + 1)} />
-      {page.templates.length === 0 && <p className="hint">{TEMPLATES.none}</p>}
-      <ul className="library-list">
+      {page.templates.length === 0 && <p className={typography.hint}>{TEMPLATES.none}</p>}
+      <ul className={libraryStyles.list}>
         {[...page.templates, ...page.shipped].map((template) => (
           <TemplateItem key={template.id} template={template} onOpen={(to) => setOpened({ id: template.id, to })} onDeleted={() => setLoadCount(loadCount + 1)} />
         ))}
@@ -49,15 +52,15 @@ function TemplateItem({ template, onOpen, onDeleted }: { template: TemplateLine;
   };
   const notes = [template.steps === 1 ? TEMPLATES.steps_one : fill(TEMPLATES.steps, { count: template.steps }), template.shipped && TEMPLATES.shipped, template.next_run && fill(TEMPLATES.next_run, { at: formatDateTime(template.next_run) })];
   return (
-    <li className="library-item" data-testid="template">
-      <p className="library-question">
+    <li className={libraryStyles.item} data-testid="template">
+      <p>
         <strong>{template.name}</strong> {template.status === "draft" && <Badge tone="wait">{TEMPLATES.draft}</Badge>}
       </p>
-      {template.description && <p className="dimmed">{template.description}</p>}
+      {template.description && <p className={typography.dimmed}>{template.description}</p>}
       {isConfirming && (
         <p role="alert">{fill(TEMPLATES.delete_sure, { name: template.name })}</p>
       )}
-      <div className="decision-buttons">
+      <div className={buttons.row}>
         {isConfirming ? (
           <>
             <Button size="compact-sm" color="red" onClick={() => void remove()} data-testid="template-delete-sure">
@@ -87,9 +90,9 @@ function TemplateItem({ template, onOpen, onDeleted }: { template: TemplateLine;
             )}
           </>
         )}
-        <span className="dimmed">{notes.filter(Boolean).join(" · ")}</span>
+        <span className={typography.dimmed}>{notes.filter(Boolean).join(" · ")}</span>
       </div>
-      {problem && <p className="problem" role="alert">{problem}</p>}
+      {problem && <p className={typography.problem} role="alert">{problem}</p>}
     </li>
   );
 }

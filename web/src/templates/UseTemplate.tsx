@@ -11,6 +11,8 @@ import { InlineText } from "../ui/InlineText";
 import { useFetch } from "../ui/useFetch";
 import { TemplateForm } from "./TemplateForm";
 import { TemplateValues, useTemplateValues } from "./TemplateValues";
+import templatesStyles from "./templates.module.css";
+import typography from "../ui/typography.module.css";
 
 interface Props {
   id: string;
@@ -20,7 +22,7 @@ interface Props {
 
 export function UseTemplate({ id, onBack, onStarted }: Props) {
   const { data: view, problem } = useFetch((signal) => fetchTemplate(id, signal), id);
-  if (problem) return <p className="problem" role="alert">{problem}</p>;
+  if (problem) return <p className={typography.problem} role="alert">{problem}</p>;
   if (!view) return <Loader size="sm" aria-label={SIGNS.loading} />;
   return <UseForm view={view} onBack={onBack} onStarted={onStarted} />;
 }
@@ -51,21 +53,21 @@ function UseForm({ view, onBack, onStarted }: Omit<Props, "id"> & { view: Templa
       onSubmit={start}
       onBack={onBack}
     >
-      {view.template.description && <p className="dimmed">{view.template.description}</p>}
+      {view.template.description && <p className={typography.dimmed}>{view.template.description}</p>}
       {view.problems.map((problem) => (
-        <p key={problem} className="problem">
+        <p key={problem} className={typography.problem}>
           {problem}
         </p>
       ))}
       <TemplateValues form={form} showErrors={showErrors} autoFocus />
-      <ol className="dimmed template-steps">
+      <ol className={`${typography.dimmed} ${templatesStyles.steps}`}>
         {view.template.steps.map((step) => (
           <li key={step.id}>
             <InlineText text={step.text} />
           </li>
         ))}
       </ol>
-      <p className="hint">{TEMPLATES.use_what}</p>
+      <p className={typography.hint}>{TEMPLATES.use_what}</p>
     </TemplateForm>
   );
 }

@@ -1,5 +1,6 @@
 // A coloured word. The word carries the meaning: colour alone would not be accessible.
 import type { HTMLAttributes, ReactNode } from "react";
+import styles from "./Badge.module.css";
 
 export type Tone = "good" | "bad" | "wait" | "work" | "plain";
 
@@ -10,7 +11,7 @@ interface Props extends HTMLAttributes<HTMLSpanElement> {
 
 export function Badge({ tone, children, className = "", ...rest }: Props) {
   return (
-    <span className={`badge ${className}`} data-tone={tone} {...rest}>
+    <span className={`${styles.badge} ${className}`} data-tone={tone} {...rest}>
       {children}
     </span>
   );

@@ -3,12 +3,14 @@ import { UnstyledButton } from "@mantine/core";
 import { useState } from "react";
 import { fill, JOURNAL, TABLES } from "../generated/words";
 import { formatInline, formatPretty, truncate } from "./values";
+import styles from "./Details.module.css";
+import typography from "./typography.module.css";
 
 export function Arguments({ values }: { values: Record<string, unknown> }) {
   const entries = Object.entries(values);
-  if (entries.length === 0) return <p className="dimmed">{JOURNAL.no_arguments}</p>;
+  if (entries.length === 0) return <p className={typography.dimmed}>{JOURNAL.no_arguments}</p>;
   return (
-    <dl className="arguments">
+    <dl className={styles.arguments}>
       {entries.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
@@ -30,7 +32,7 @@ export function LongText({ value, label }: { value: unknown; label: string }) {
         {!isExpanded && short !== text && "\n…"}
       </pre>
       {short !== text && (
-        <UnstyledButton className="link" onClick={() => setExpanded(!isExpanded)}>
+        <UnstyledButton className={typography.link} onClick={() => setExpanded(!isExpanded)}>
           {isExpanded ? TABLES.show_less : fill(TABLES.show_lines, { count: text.split("\n").length.toLocaleString("en") })}
         </UnstyledButton>
       )}

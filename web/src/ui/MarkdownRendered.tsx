@@ -2,6 +2,7 @@ import { memo } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import rehypeSanitize from "rehype-sanitize";
 import remarkGfm from "remark-gfm";
+import markdownStyles from "./Markdown.module.css";
 
 const components: Components = {
   a: ({ href, children }) => (
@@ -9,9 +10,9 @@ const components: Components = {
       {children}
     </a>
   ),
-  img: ({ src, alt }) => <span className="image-omitted">[image: {alt || String(src)}]</span>,
+  img: ({ src, alt }) => <span className={markdownStyles.imageOmitted}>[image: {alt || String(src)}]</span>,
   table: ({ children, dir }) => (
-    <div className="markdown-table">
+    <div className={markdownStyles.table}>
       <table dir={dir}>{children}</table>
     </div>
   ),

@@ -5,6 +5,7 @@ import { useSession } from "../app/sessionContext";
 import { SIGNS, TROUBLE } from "../generated/words";
 import { type Notice, TRANSIENT_CODES } from "../state/state";
 import { WarningIcon } from "./icons";
+import styles from "./Notices.module.css";
 
 const INFO_TIMEOUT_MS = 6_000;
 const ERROR_TIMEOUT_MS = 15_000;
@@ -16,7 +17,7 @@ export function Notices() {
   const isRelevant = (notice: Notice) => !isEscalated || notice.kind === "error" || TRANSIENT_CODES.has(notice.code);
   const visible = state.notices.filter((notice) => isRelevant(notice) && !notice.steps); // step problems are shown at their steps
   return (
-    <div className="notices">
+    <div className={styles.notices} data-testid="notices">
       {visible.map((notice) => (
         <NoticeItem key={notice.key} notice={notice} onClose={() => client.dismiss(notice.key)} />
       ))}
