@@ -1,10 +1,9 @@
 // The root component: selects the session on the screen, or asks the user to log in.
-import { useEffect, useState, useSyncExternalStore } from "react";
-import { SessionClient, type SessionView } from "../net/client";
-import { emptyState } from "../state/state";
+import { useEffect, useState } from "react";
+import { SessionClient } from "../net/client";
 import { LoginRequired } from "./LoginRequired";
 import { navigate, useRoute } from "./route";
-import { SessionProvider } from "./sessionContext";
+import { SessionProvider, useSession } from "./sessionContext";
 import { Shell } from "./Shell";
 
 /** A session on the screen. When a new conversation gets its id, `route` is set in place, so that the client stays. */
@@ -28,20 +27,17 @@ export function App() {
   }, [visit]);
 
   const startNew = () => (route === null ? setVisit({ route }) : navigate(null));
-  return client ? <SessionScreen key={client.key} client={client} onNew={startNew} /> : null;
+  return client ? (
+    <SessionProvider key={client.key} value={client}>
+      <SessionScreen onNew={startNew} />
+    </SessionProvider>
+  ) : null;
 }
 
-const EMPTY_VIEW: SessionView = { state: emptyState(null), connection: "connecting", pending: [], sent: 0 };
-
-function SessionScreen({ client, onNew }: { client: SessionClient; onNew: () => void }) {
-  const view = useSyncExternalStore(client.subscribe, client.getView, () => EMPTY_VIEW);
+function SessionScreen({ onNew }: { onNew: () => void }) {
+  const { forkId, isDenied } = useSession(({ state, connection }) => ({ forkId: state.forkId, isDenied: connection === "denied" }));
   useEffect(() => {
-    if (view.state.forkId) navigate(view.state.forkId);
-  }, [view.state.forkId]);
-  if (view.connection === "denied") return <LoginRequired />;
-  return (
-    <SessionProvider client={client} view={view}>
-      <Shell onNew={onNew} />
-    </SessionProvider>
-  );
+    if (forkId) navigate(forkId);
+  }, [forkId]);
+  return isDenied ? <LoginRequired /> : <Shell onNew={onNew} />;
 }

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "react";
 import { SIGNS } from "../generated/words";
 import { Journal } from "../journal/Journal";
 import { Review } from "../review/Review";
-import { activeDraft, activeService } from "../state/state";
+import { activeDraft, activeService, type SessionState, type Snapshot } from "../state/state";
 import { useAutoScroll } from "../ui/hooks";
 import { DownIcon } from "../ui/icons";
 import { DraftView } from "./DraftView";
@@ -14,13 +14,14 @@ import { Welcome } from "./Welcome";
 import styles from "./Conversation.module.css";
 
 export function Conversation() {
-  const { state, pending, sent } = useSession();
   const scroller = useRef<HTMLElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const review = useRef<HTMLDivElement>(null);
-  const subject = subjectOf(state);
-  const draft = activeDraft(state);
-  const { isScrolledUp, scrollToBottom } = useAutoScroll({ scroller, content, review }, { subject, sentCount: sent, reply: newestReply(state.journal) });
+  const missing = useSession(({ state }) => state.missing);
+  const isEmpty = useSession(({ state, pending }) => state.sessionId === null && !pending.some((item) => item.command.type === "user_message"));
+  const causes = useSession(({ state, sent }) => ({ subject: subjectOf(state.snapshot), sentCount: sent, reply: newestReply(state.journal) }));
+  const { isScrolledUp, scrollToBottom } = useAutoScroll({ scroller, content, review }, causes);
+  const { subject } = causes;
 
   // The control that had focus may be gone: keep the keyboard position here instead of at the top of the page.
   useEffect(() => {
@@ -30,14 +31,14 @@ export function Conversation() {
   return (
     <main className={styles.conversation} ref={scroller} tabIndex={-1}>
       <div className={styles.content} ref={content}>
-        {state.missing !== null ? (
-          <SessionNotFound reason={state.missing} />
-        ) : state.sessionId === null && !pending.some((item) => item.command.type === "user_message") ? (
+        {missing !== null ? (
+          <SessionNotFound reason={missing} />
+        ) : isEmpty ? (
           <Welcome />
         ) : (
           <>
             <Journal />
-            {draft && (draft.text || draft.hasGap) && <DraftView key={draft.work} draft={draft} workflow={state.snapshot?.workflow ?? ""} isReply={draft.work === state.snapshot?.reply?.version} />}
+            <CurrentDraft />
             <div ref={review}>
               <Review />
             </div>
@@ -53,11 +54,20 @@ export function Conversation() {
   );
 }
 
-function newestReply(journal: ReturnType<typeof useSession>["state"]["journal"]): string {
+/** The only part of the conversation that renders again for each piece of a draft. */
+function CurrentDraft() {
+  const draft = useSession(({ state }) => activeDraft(state));
+  const workflow = useSession(({ state }) => state.snapshot?.workflow ?? "");
+  const reply = useSession(({ state }) => state.snapshot?.reply?.version);
+  if (!draft || !(draft.text || draft.hasGap)) return null;
+  return <DraftView key={draft.work} draft={draft} workflow={workflow} isReply={draft.work === reply} />;
+}
+
+function newestReply(journal: SessionState["journal"]): string {
   return [...journal.values()].findLast((entry) => entry.kind === "reply")?.key ?? "";
 }
 
-function subjectOf({ snapshot }: ReturnType<typeof useSession>["state"]): string {
+function subjectOf(snapshot: Snapshot | null): string {
   if (!snapshot || (activeService(snapshot) && !snapshot.offer)) return "";
   return `${snapshot.offer?.version} ${snapshot.phase} ${snapshot.plan?.version} ${snapshot.code?.version} ${snapshot.question?.question_id}`;
 }

@@ -6,8 +6,8 @@ import { useSession } from "./sessionContext";
 import styles from "./DemoChip.module.css";
 
 export function DemoChip() {
-  const { state } = useSession();
-  if (!state.greeting?.rehearsal) return null;
+  const isDemo = useSession(({ state }) => state.greeting?.rehearsal);
+  if (!isDemo) return null;
   return (
     <Popover position="bottom-end" width={340} shadow="md" withinPortal trapFocus>
       <Popover.Target>

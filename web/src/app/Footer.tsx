@@ -6,8 +6,8 @@ import { StatusLine } from "./StatusLine";
 import styles from "./Footer.module.css";
 
 export function Footer() {
-  const { state } = useSession();
-  if (state.missing !== null) return null; // no session to write to
+  const isMissing = useSession(({ state }) => state.missing !== null);
+  if (isMissing) return null; // no session to write to
   return (
     <footer className={styles.footer}>
       <Progress />

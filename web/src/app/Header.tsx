@@ -10,18 +10,18 @@ import { LazyBoundary } from "../ui/LazyBoundary";
 import { formatCount, formatMoney, pluralize, stateLabel } from "../ui/format";
 import { BookIcon, CloseIcon, DownloadIcon, EditIcon, ForkIcon, MenuIcon, MoonIcon, MoreIcon, SunIcon } from "../ui/icons";
 import { DemoChip } from "./DemoChip";
-import { useCan, useCommand, useSession } from "./sessionContext";
+import { useCan, useCommand, useSession, useSnapshot } from "./sessionContext";
 import { TitleEditor } from "./TitleEditor";
 import styles from "./Header.module.css";
 
 const SaveTemplate = lazy(() => import("../templates/SaveTemplate"));
 
 export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boolean }) {
-  const { state } = useSession();
+  const snapshot = useSnapshot();
+  const emptyTitle = useSession(({ state }) => (state.missing ? PAGE.missing_title : state.sessionId ? "…" : PAGE.begin));
   const can = useCan();
   const [isRenaming, setIsRenaming] = useState(false);
   const [isSaving, setIsSaving] = useState(false);
-  const { snapshot } = state;
   const unfinished = can("retry");
   return (
     <header className={styles.header}>
@@ -37,7 +37,7 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
               {snapshot?.title}
             </UnstyledButton>
           ) : (
-            (snapshot?.title ?? (state.missing ? PAGE.missing_title : state.sessionId ? "…" : PAGE.begin))
+            (snapshot?.title ?? emptyTitle)
           )}
         </h1>
       )}
@@ -61,8 +61,7 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
 }
 
 function UsageNote() {
-  const { state } = useSession();
-  const usage = state.snapshot?.usage;
+  const usage = useSession(({ state }) => state.snapshot?.usage);
   if (!usage || usage.calls === 0) return null;
   const tokens = usage.prompt_tokens + usage.completion_tokens;
   const detail = `${pluralize(usage.calls, "model call")}: ${usage.prompt_tokens.toLocaleString("en")} tokens read (${usage.cached_tokens.toLocaleString("en")} cached), ${usage.completion_tokens.toLocaleString("en")} written${budgetText(usage)}`;
@@ -97,11 +96,10 @@ function ColorToggle() {
 }
 
 function SessionMenu({ renaming, onRename, onTemplate }: { renaming: boolean; onRename: () => void; onTemplate: () => void }) {
-  const { state } = useSession();
+  const snapshot = useSnapshot();
   const can = useCan();
   const command = useCommand();
-  const hasCalls = [...state.journal.values()].some((entry) => entry.kind === "action" && entry.state === "finished");
-  const { snapshot } = state;
+  const hasCalls = useSession(({ state }) => [...state.journal.values()].some((entry) => entry.kind === "action" && entry.state === "finished"));
   if (!snapshot?.version) return null;
   const canSave = hasCalls && snapshot.workflow !== "flow"; // the nodes of a flow are not tool calls
   const id = snapshot.session_id;

@@ -6,7 +6,7 @@ import { toolTitle } from "../flow/spec";
 import { fill, WORK } from "../generated/words";
 import type { PathView, SubGoalView } from "../protocol";
 import type { Snapshot } from "../state/state";
-import { useSession } from "./sessionContext";
+import { useSnapshot } from "./sessionContext";
 import styles from "./Progress.module.css";
 import typography from "../ui/typography.module.css";
 
@@ -16,8 +16,7 @@ const MARKS: Record<SubGoalView["status"], string> = { completed: "✓", failed:
 const ORDER: Record<SubGoalView["status"], number> = { completed: 0, failed: 1, pending: 2 };
 
 export function Progress() {
-  const { state } = useSession();
-  const { snapshot } = state;
+  const snapshot = useSnapshot();
   if (snapshot?.workflow === "agentflow") return <TurnProgress snapshot={snapshot} />;
   if (snapshot?.workflow === "flow" && snapshot.path && snapshot.phase !== "resting") return <PathProgress path={snapshot.path} />;
   return null;

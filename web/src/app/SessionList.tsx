@@ -27,13 +27,15 @@ interface Props {
 }
 
 export function SessionList({ onNew, onSelect, searchRequests }: Props) {
-  const { state } = useSession();
+  const sessionId = useSession(({ state }) => state.sessionId);
+  const hasLibrary = useSession(({ state }) => !!state.greeting?.workflows.some((workflow) => workflow === "flow" || workflow === "execution_plan"));
+  const revision = useSession(({ state: { snapshot } }) => `${snapshot?.session_id} ${snapshot?.state} ${snapshot?.title}`);
   const [query, setQuery] = useState("");
   const search = useRef<HTMLInputElement>(null);
   useEffect(() => {
     if (searchRequests > 0) search.current?.select();
   }, [searchRequests]);
-  const { sessions, failed } = useSessions(query, `${state.snapshot?.session_id} ${state.snapshot?.state} ${state.snapshot?.title}`);
+  const { sessions, failed } = useSessions(query, revision);
   return (
     <div className={styles.sessions} data-testid="session-list">
       <div className={styles.brand}>
@@ -43,7 +45,7 @@ export function SessionList({ onNew, onSelect, searchRequests }: Props) {
       <Button leftSection={<PlusIcon />} variant="light" fullWidth onClick={onNew} data-testid="new-session">
         {PAGE.begin}
       </Button>
-      {state.greeting?.workflows.some((workflow) => workflow === "flow" || workflow === "execution_plan") && <LibraryButton onSelect={onSelect} />}
+      {hasLibrary && <LibraryButton onSelect={onSelect} />}
       <TextInput
         ref={search}
         type="search"
@@ -65,7 +67,7 @@ export function SessionList({ onNew, onSelect, searchRequests }: Props) {
         <ul>
           {sessions?.map((session) => (
             <li key={session.session_id}>
-              <SessionItem session={session} current={session.session_id === state.sessionId} onSelect={onSelect} />
+              <SessionItem session={session} current={session.session_id === sessionId} onSelect={onSelect} />
             </li>
           ))}
         </ul>

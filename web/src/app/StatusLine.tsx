@@ -1,30 +1,36 @@
 import { Button, Loader, Tooltip, VisuallyHidden } from "@mantine/core";
 import { useState } from "react";
 import { ACTIONS, COMPOSER, fill, SIGNS, STATUS } from "../generated/words";
-import { activeDraft, activeService, withdrawsMessage } from "../state/state";
+import { activeDraft, activeService, type SessionState, withdrawsMessage } from "../state/state";
 import { useElapsed, useStopKeys } from "../ui/hooks";
 import { PauseIcon, PlayIcon, StopIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { activityOf, idleStatus } from "./activity";
-import { useCan, useCommand, useSession } from "./sessionContext";
+import { useCan, useClient, useCommand, useSession, useSnapshot } from "./sessionContext";
 import styles from "./StatusLine.module.css";
 
 export function StatusLine() {
-  const { state, connection, pending, client } = useSession();
+  const client = useClient();
+  const snapshot = useSnapshot();
+  const { connection, unsent, wait, isNew, since } = useSession(({ state, connection, pending }) => ({
+    connection,
+    unsent: pending.length,
+    wait: activeDraft(state)?.wait,
+    isNew: state.sessionId === null,
+    since: workStartedAt(state),
+  }));
   const can = useCan();
   const stopCommand = useCommand();
   const pauseCommand = useCommand();
-  const service = activeService(state.snapshot);
-  const reply = state.snapshot?.reply ?? null;
-  const elapsed = useElapsed(reply ? (state.events[reply.version - 1]?.at ?? null) : service ? workStartedAt(state) : null);
+  const service = activeService(snapshot);
+  const elapsed = useElapsed(since);
   const stop = () => stopCommand.send({ type: "stop" });
   const canStop = can("stop");
-  const isAtWork = service !== null || reply !== null;
+  const isAtWork = service !== null || !!snapshot?.reply;
   useStopKeys(canStop, isAtWork, stop);
-  const activity = state.snapshot ? activityOf(state.snapshot) : "";
-  const isWithdrawal = withdrawsMessage(state.snapshot);
-  const wait = activeDraft(state)?.wait;
-  const idle = state.snapshot ? idleStatus(state.snapshot, can("retry")) : state.sessionId === null ? COMPOSER.keys : "";
+  const activity = snapshot ? activityOf(snapshot) : "";
+  const isWithdrawal = withdrawsMessage(snapshot);
+  const idle = snapshot ? idleStatus(snapshot, can("retry")) : isNew ? COMPOSER.keys : "";
   return (
     <div className={styles.statusLine}>
       <div className={styles.words}>
@@ -32,7 +38,7 @@ export function StatusLine() {
           {connection !== "online" ? (
             <>
               {connection === "connecting" ? STATUS.connecting : connection === "busy" ? STATUS.busy : STATUS.offline}
-              {pending.length > 0 && ` · ${fill(STATUS.unsent, { count: pending.length })}`}
+              {unsent > 0 && ` · ${fill(STATUS.unsent, { count: unsent })}`}
             </>
           ) : (
             <>
@@ -97,8 +103,10 @@ function ModelWait({ seconds, children }: { seconds: number; children: string })
   );
 }
 
-/** When the current work started: the time of the newest event, except usage records and guidance messages. */
-function workStartedAt({ events }: ReturnType<typeof useSession>["state"]): string | null {
+/** When the reply or the work began that goes on: the time of the newest event, except usage records and guidance messages. */
+function workStartedAt({ events, snapshot }: SessionState): string | null {
+  if (snapshot?.reply) return events[snapshot.reply.version - 1]?.at ?? null;
+  if (!activeService(snapshot)) return null;
   const newest = events.findLast((event) => event.type !== "usage.recorded" && !(event.type === "message.received" && event.intent === "guidance"));
   return newest?.at ?? null;
 }

@@ -1,12 +1,12 @@
 // The start page: the choice of workflow, with example requests.
 import { Button, SegmentedControl } from "@mantine/core";
 import { lazy, useEffect, useState } from "react";
-import { requestFields, useRequestChoice, type Workflow, WORKFLOWS } from "../compose/requestChoice";
+import { useRequestChoice, useWorkflows, type Workflow, WORKFLOWS } from "../compose/requestChoice";
 import { preloadFlowViews } from "../flow/preload";
 import { TEMPLATES, WELCOME, wordFor } from "../generated/words";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { BookIcon, Logo } from "../ui/icons";
-import { useSession } from "./sessionContext";
+import { useClient, useSession } from "./sessionContext";
 import styles from "./Welcome.module.css";
 
 const Library = lazy(() => import("../library/Library"));
@@ -41,10 +41,11 @@ const EXAMPLES: Record<string, Example[]> = {
 };
 
 export function Welcome() {
-  const { client, pending, state } = useSession();
-  const { choice, change } = useRequestChoice(state);
-  const isSending = pending.some((item) => item.command.type === "user_message");
-  const workflows = (state.greeting?.workflows ?? []).filter((workflow) => workflow in WORKFLOWS);
+  const client = useClient();
+  const isGreeted = useSession(({ state }) => state.greeting !== null);
+  const isSending = useSession(({ pending }) => pending.some((item) => item.command.type === "user_message"));
+  const { choice, change, fieldsOf } = useRequestChoice();
+  const workflows = useWorkflows();
   const workflow = workflows.includes(choice.workflow) ? choice.workflow : "conversation";
   useEffect(() => {
     if (workflow === "flow") preloadFlowViews();
@@ -72,8 +73,8 @@ export function Welcome() {
             key={example.title}
             type="button"
             data-testid="example"
-            disabled={isSending || !state.greeting}
-            onClick={() => client.send({ type: "user_message", content: example.text, ...requestFields({ ...choice, workflow }, state) })}
+            disabled={isSending || !isGreeted}
+            onClick={() => client.send({ type: "user_message", content: example.text, ...fieldsOf({ ...choice, workflow }) })}
           >
             <strong>{example.title}</strong>
             <span>{example.text}</span>

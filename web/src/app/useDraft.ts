@@ -17,14 +17,14 @@ export interface DraftField<T> {
 
 /** A draft of this session. `initial` is the value without a draft: setting it removes the draft. */
 export function useDraft<T>(field: string, initial: T, isValid: TypeGuard<T>): DraftField<T> {
-  const { state } = useSession();
-  useSyncExternalStore(subscribeDrafts, () => readDraft(draftKey(state.sessionId, field)));
-  const key = draftKey(state.sessionId, field);
+  const sessionId = useSession(({ state }) => state.sessionId);
+  useSyncExternalStore(subscribeDrafts, () => readDraft(draftKey(sessionId, field)));
+  const key = draftKey(sessionId, field);
   const stored = readDraft(key);
   return {
     key,
     value: isValid(stored) ? stored : initial,
-    set: (value) => writeDraft(draftKey(state.sessionId, field), JSON.stringify(value) === JSON.stringify(initial) ? null : value),
+    set: (value) => writeDraft(draftKey(sessionId, field), JSON.stringify(value) === JSON.stringify(initial) ? null : value),
   };
 }
 
@@ -57,8 +57,8 @@ export const isText = (value: unknown): value is string => typeof value === "str
 
 /** A state like useState, whose value is a draft of this session while `isDraft` returns true. */
 export function useDraftState<T>(field: string, initial: () => T, isDraft: (value: T) => boolean, isValid: TypeGuard<T>): [T, (value: T) => void] {
-  const { state } = useSession();
-  const key = draftKey(state.sessionId, field);
+  const sessionId = useSession(({ state }) => state.sessionId);
+  const key = draftKey(sessionId, field);
   const [value, set] = useState<T>(() => {
     const stored = readDraft(key);
     return isValid(stored) ? stored : initial();

@@ -12,7 +12,7 @@ import { takesText } from "../review/questionSet";
 import { SendIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { isKnowledge, KnowledgeChips, KnowledgeMenu, NO_KNOWLEDGE } from "./Knowledge";
-import { requestFields, useRequestChoice } from "./requestChoice";
+import { type requestFields, useRequestChoice } from "./requestChoice";
 import { RequestSettings } from "./RequestSettings";
 import { useSuggestion } from "./suggestion";
 import { MAX_LENGTH, TooLong } from "./TooLong";
@@ -22,12 +22,12 @@ import typography from "../ui/typography.module.css";
 type RequestExtras = { knowledge?: Knowledge[] } & ReturnType<typeof requestFields>;
 
 export function Composer() {
-  const { state } = useSession();
+  const session = useSession(({ state: { sessionId, snapshot, missing, greeting } }) => ({ sessionId, snapshot, missing, greeting }));
   const can = useCan();
   const command = useCommand();
   const { value: text, set: setText, key: textKey } = useTextDraft("message");
   const { value: knowledge, set: setKnowledge, key: knowledgeKey } = useDraft<readonly Knowledge[]>("knowledge", NO_KNOWLEDGE, isKnowledge);
-  const { choice, change } = useRequestChoice(state);
+  const { choice, change, fieldsOf } = useRequestChoice();
   const field = useRef<HTMLTextAreaElement>(null);
   useSuggestion(({ text, workflow }) => {
     setText(text);
@@ -35,16 +35,16 @@ export function Composer() {
     // Dialogs and the phone's drawer restore focus when they close: focus the field after that.
     setTimeout(() => field.current?.focus(), 60);
   });
-  const isNew = state.sessionId === null;
-  const isRequest = isNew || state.snapshot?.phase === "resting" || state.snapshot?.phase === "failed";
+  const isNew = session.sessionId === null;
+  const isRequest = isNew || session.snapshot?.phase === "resting" || session.snapshot?.phase === "failed";
   const canSend = isNew || can("user_message");
-  const refocus = useComposerFocus(field, state, canSend);
+  const refocus = useComposerFocus(field, session, canSend);
   const content = text.trim();
   const isTooLong = codePointLength(content) > MAX_LENGTH;
   const attached = isRequest ? knowledge : NO_KNOWLEDGE;
-  const request = commandOf(content, state, isRequest ? { knowledge: [...attached], ...requestFields(choice, state) } : {});
+  const request = commandOf(content, session, isRequest ? { knowledge: [...attached], ...fieldsOf(choice) } : {});
   const size = useMessageSize(request, attached);
-  const isTooLarge = size > messageLimit(state.greeting);
+  const isTooLarge = size > messageLimit(session.greeting);
   const send = () => {
     if (!content || !canSend || isTooLong || isTooLarge) return;
     command.send(request, isRequest ? [textKey, knowledgeKey] : [textKey]);
@@ -63,7 +63,7 @@ export function Composer() {
       <TooLong text={content} hint={isRequest ? COMPOSER.too_long_context : ""} />
       {isTooLarge && !isTooLong && (
         <p className={typography.problem} role="alert" data-testid="too-large">
-          {fill(TROUBLE.too_large, { size: formatKib(size), most: formatKib(messageLimit(state.greeting)) })} {TROUBLE.too_large_hint}
+          {fill(TROUBLE.too_large, { size: formatKib(size), most: formatKib(messageLimit(session.greeting)) })} {TROUBLE.too_large_hint}
         </p>
       )}
       {isRequest && <KnowledgeChips knowledge={knowledge} onChange={setKnowledge} />}
@@ -74,8 +74,8 @@ export function Composer() {
           ref={field}
           className={styles.text}
           data-testid="composer"
-          aria-label={placeholderOf(state) || COMPOSER.message}
-          placeholder={placeholderOf(state)}
+          aria-label={placeholderOf(session) || COMPOSER.message}
+          placeholder={placeholderOf(session)}
           autosize
           minRows={1}
           maxRows={8}
@@ -101,7 +101,7 @@ export function Composer() {
  * Focuses the field when text is expected: for a request, for an answer, and on opening a session that does not need
  * the user for anything else. Returns a function that focuses the field again after a message was sent.
  */
-function useComposerFocus(field: RefObject<HTMLTextAreaElement | null>, { sessionId, snapshot }: SessionState, canSend: boolean): () => void {
+function useComposerFocus(field: RefObject<HTMLTextAreaElement | null>, { sessionId, snapshot }: Pick<SessionState, "sessionId" | "snapshot">, canSend: boolean): () => void {
   const shouldReturn = useRef(false);
   const focus = () => {
     // On a phone, focusing would open the keyboard over the page that was just opened.
@@ -135,13 +135,13 @@ function useMessageSize(request: Command, attached: readonly Knowledge[]): numbe
   return attachedBytes + commandBytes("knowledge" in request ? { ...request, knowledge: [] } : request);
 }
 
-function commandOf(content: string, { snapshot }: SessionState, extra: RequestExtras): Command {
+function commandOf(content: string, { snapshot }: Pick<SessionState, "snapshot">, extra: RequestExtras): Command {
   if (snapshot?.question && takesText(snapshot.question)) return { type: "answer", content, question_id: snapshot.question.question_id };
   if (snapshot?.can.includes("hand_back")) return { type: "hand_back", content };
   return { type: "user_message", content, ...extra };
 }
 
-function placeholderOf({ sessionId, snapshot, missing }: SessionState): string {
+function placeholderOf({ sessionId, snapshot, missing }: Pick<SessionState, "sessionId" | "snapshot" | "missing">): string {
   if (sessionId === null) return COMPOSER.request;
   if (!snapshot) return missing ? "" : COMPOSER.loading;
   if (snapshot.question && takesText(snapshot.question)) return snapshot.question.further.length > 0 ? COMPOSER.answer_first : COMPOSER.answer;

@@ -9,9 +9,9 @@ import { SettingsIcon } from "../ui/icons";
 const SettingsForm = lazy(() => import("./SettingsForm"));
 
 export function RequestSettings() {
-  const { state } = useSession();
+  const hasChoice = useSession(({ state }) => (state.greeting?.workflows.length ?? 0) >= 2);
   const [opened, setOpened] = useState(false);
-  if ((state.greeting?.workflows.length ?? 0) < 2) return null;
+  if (!hasChoice) return null;
   return (
     <Popover opened={opened} onChange={setOpened} position="top-start" width={350} shadow="md" trapFocus withinPortal>
       <Popover.Target>

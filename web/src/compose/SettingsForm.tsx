@@ -3,14 +3,13 @@ import { useSession } from "../app/sessionContext";
 import { useFlows } from "../flow/flows";
 import { readableName } from "../flow/spec";
 import { fill, SETTINGS, TROUBLE, WELCOME } from "../generated/words";
-import { type RequestChoice, useRequestChoice, type Workflow, WORKFLOWS } from "./requestChoice";
+import { type RequestChoice, useRequestChoice, useWorkflows, type Workflow, WORKFLOWS } from "./requestChoice";
 import styles from "./SettingsForm.module.css";
 import typography from "../ui/typography.module.css";
 
 export default function SettingsForm() {
-  const { state } = useSession();
-  const { choice, change } = useRequestChoice(state);
-  const workflows = (state.greeting?.workflows ?? []).filter((workflow) => workflow in WORKFLOWS);
+  const workflows = useWorkflows();
+  const { choice, change } = useRequestChoice();
   return (
     <div className={styles.settings}>
       <SegmentedControl
@@ -27,8 +26,7 @@ export default function SettingsForm() {
 }
 
 function ToolSettings() {
-  const { state } = useSession();
-  const { choice, change } = useRequestChoice(state);
+  const { choice, change } = useRequestChoice();
   return (
     <>
       <NumberInput
@@ -66,8 +64,7 @@ function ToolSettings() {
 }
 
 function PlanSettings() {
-  const { state } = useSession();
-  const { choice, change } = useRequestChoice(state);
+  const { choice, change } = useRequestChoice();
   return (
     <>
       <Switch
@@ -85,8 +82,7 @@ function PlanSettings() {
 
 /** Which calls need the user's approval. */
 function ApprovalPolicySelect() {
-  const { state } = useSession();
-  const { choice, change } = useRequestChoice(state);
+  const { choice, change } = useRequestChoice();
   return (
     <NativeSelect
       label={SETTINGS.approval}
@@ -104,13 +100,13 @@ function ApprovalPolicySelect() {
 
 /** Which copy of the data the session changes. */
 function StoreSelect() {
-  const { state } = useSession();
-  const { choice, change } = useRequestChoice(state);
+  const isNew = useSession(({ state }) => state.sessionId === null);
+  const { choice, change } = useRequestChoice();
   return (
     <NativeSelect
       label={SETTINGS.store}
-      description={state.sessionId === null ? undefined : SETTINGS.store_fixed}
-      disabled={state.sessionId !== null}
+      description={isNew ? undefined : SETTINGS.store_fixed}
+      disabled={!isNew}
       value={choice.world}
       onChange={(event) => change({ world: event.currentTarget.value as RequestChoice["world"] })}
       data={[
@@ -123,8 +119,7 @@ function StoreSelect() {
 }
 
 function FlowSettings() {
-  const { state } = useSession();
-  const { choice, change } = useRequestChoice(state);
+  const { choice, change } = useRequestChoice();
   const { flows, problem } = useFlows();
   const names = (flows ?? []).map((flow) => flow.name);
   const options = choice.flow && !names.includes(choice.flow) ? [...names, choice.flow] : names;

@@ -1,14 +1,19 @@
 // The workflow and settings of the next request. A new conversation starts with the last choice in this browser; a
 // session keeps its own settings until the user changes them.
 import { useSyncExternalStore } from "react";
+import { useSession } from "../app/sessionContext";
 import { WORKFLOWS as NAMES } from "../generated/words";
 import type { ServerMessageOf, SessionSettingsInput, Snapshot } from "../protocol";
-import type { SessionState } from "../state/state";
 
 export type Workflow = ServerMessageOf<"greeting">["workflows"][number];
 type Settings = Snapshot["settings"];
 type Planning = Settings["planning"];
 export type RequestChoice = { workflow: Workflow } & Pick<Settings, "max_turns" | "approval" | "world" | "recall" | "quality" | "confirm"> & { require_plan_approval: boolean } & Pick<Planning, "flow" | "use_planning" | "cache">;
+
+interface Session {
+  sessionId: string | null;
+  snapshot: Pick<Snapshot, "workflow" | "settings"> | null;
+}
 
 const KEY = "parley.choice";
 export const DEFAULT_CHOICE: RequestChoice = { workflow: "conversation", max_turns: 5, approval: "writes", world: "shared", recall: true, quality: "balanced", confirm: "nodes", require_plan_approval: true, flow: "", use_planning: true, cache: true };
@@ -53,7 +58,7 @@ function subscribe(listener: () => void): () => void {
 }
 
 /** The choice that applies to the next request of this session. Pure. */
-export function effectiveChoice({ remembered, changes }: ChoiceStore, { sessionId, snapshot }: Pick<SessionState, "sessionId" | "snapshot">): RequestChoice {
+export function effectiveChoice({ remembered, changes }: ChoiceStore, { sessionId, snapshot }: Session): RequestChoice {
   if (sessionId === null || !snapshot) return remembered;
   const { max_turns, approval, world, recall, quality, confirm, require_plan_approval = true, planning } = snapshot.settings;
   const { flow, use_planning, cache } = planning;
@@ -62,7 +67,7 @@ export function effectiveChoice({ remembered, changes }: ChoiceStore, { sessionI
 }
 
 /** The fields that a request must carry; none if the session continues unchanged. Pure. */
-export function requestFields(choice: RequestChoice, { sessionId, snapshot }: Pick<SessionState, "sessionId" | "snapshot">): { workflow?: Workflow; settings?: SessionSettingsInput } {
+export function requestFields(choice: RequestChoice, { sessionId, snapshot }: Session): { workflow?: Workflow; settings?: SessionSettingsInput } {
   const { workflow, flow, use_planning, cache, ...settings } = choice;
   const planning = { flow, use_planning, cache };
   if (sessionId === null || !snapshot) return workflow === "conversation" ? { workflow } : { workflow, settings: { ...settings, planning } };
@@ -75,16 +80,29 @@ function matches<T extends object>(chosen: T, current: T): boolean {
   return Object.entries(chosen).every(([name, value]) => current[name as keyof T] === value);
 }
 
-export function useRequestChoice(state: SessionState) {
+/** The choice for the next request of this session, how to change it, and the fields that a request with a choice carries. */
+export function useRequestChoice() {
   const current = useSyncExternalStore(subscribe, currentStore);
+  const { sessionId, workflow, settings } = useSession(({ state: { sessionId, snapshot } }) => ({
+    sessionId,
+    workflow: snapshot?.workflow,
+    settings: snapshot?.settings,
+  }));
+  const session: Session = { sessionId, snapshot: workflow && settings ? { workflow, settings } : null };
   const change = (change: Partial<RequestChoice>) => {
     const { remembered, changes } = currentStore();
     const next = { ...remembered, ...change };
     writeStorage(JSON.stringify(next));
-    const previous = changes?.sessionId === state.sessionId ? changes.change : {};
-    setStore({ remembered: next, changes: state.sessionId === null ? null : { sessionId: state.sessionId, change: { ...previous, ...change } } });
+    const previous = changes?.sessionId === sessionId ? changes.change : {};
+    setStore({ remembered: next, changes: sessionId === null ? null : { sessionId, change: { ...previous, ...change } } });
   };
-  return { choice: effectiveChoice(current, state), change };
+  const fieldsOf = (choice: RequestChoice) => requestFields(choice, session);
+  return { choice: effectiveChoice(current, session), change, fieldsOf };
+}
+
+/** The workflows that the gateway has and the page knows. */
+export function useWorkflows(): Workflow[] {
+  return useSession(({ state }) => (state.greeting?.workflows ?? []).filter((workflow) => workflow in WORKFLOWS));
 }
 
 function readStorage(): string | null {

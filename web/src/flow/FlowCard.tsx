@@ -19,9 +19,8 @@ import cardStyles from "../journal/card.module.css";
 import typography from "../ui/typography.module.css";
 
 export default function FlowCard({ entry }: { entry: TurnEntry }) {
-  const { state } = useSession();
+  const isNewest = useSession(({ state }) => state.snapshot?.turn?.number === entry.number);
   const { flows, problem } = useFlows();
-  const isNewest = state.snapshot?.turn?.number === entry.number;
   const [opened, setOpened] = useState<boolean | null>(null);
   const isOpen = opened ?? isNewest;
   const failed = entry.actions.findLast((action) => action.state === "failed" && action.error);

@@ -16,11 +16,11 @@ interface Props {
 }
 
 export function JudgeButtons({ accepted, saved, isNewest }: Props) {
-  const { state } = useSession();
+  const isResting = useSession(({ state }) => state.snapshot?.phase === "resting");
   const can = useCan();
   const acceptCommand = useCommand();
   const saveCommand = useCommand();
-  if (!isNewest || !can("judge") || state.snapshot?.phase !== "resting")
+  if (!isNewest || !can("judge") || !isResting)
     return accepted ? (
       <p className={typography.dimmed} data-testid="judged">
         {saved ? LIBRARY.correct_saved : LIBRARY.correct}

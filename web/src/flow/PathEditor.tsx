@@ -1,7 +1,7 @@
 // Edits the part of a path that has not started.
 import { Button } from "@mantine/core";
 import { useState } from "react";
-import { useCan, useCommand, useSession } from "../app/sessionContext";
+import { useCan, useCommand, useSnapshot } from "../app/sessionContext";
 import { PATHS } from "../generated/words";
 import { EditIcon } from "../ui/icons";
 import { PathForm } from "./PathForm";
@@ -16,12 +16,11 @@ interface EditedRest {
 }
 
 export function PathEditor({ flows }: { flows: readonly FlowSpec[] }) {
-  const { state } = useSession();
+  const snapshot = useSnapshot();
   const can = useCan();
   const command = useCommand();
   const [edited, setEdited] = useState<EditedRest | null>(null);
   const [restoreFocus, setRestoreFocus] = useState(false); // return focus to the button when the form closes
-  const { snapshot } = state;
   const path = snapshot?.path;
   if (!snapshot?.turn || !path || !can("edit_path")) return null;
   const { after: id, tool } = snapshot.path_standing ?? { after: "", tool: "" };

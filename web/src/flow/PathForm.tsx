@@ -111,14 +111,14 @@ interface CheckedPath extends PathCheck {
 
 /** Checks a path with the gateway after each change; the previous result stays until the new one arrives. */
 function usePathCheck(path: Path, typedValues: Record<string, string>): CheckedPath {
-  const { state } = useSession();
+  const sessionId = useSession(({ state }) => state.sessionId);
+  const standing = useSession(({ state }) => state.snapshot?.path_standing);
   const [result, setResult] = useState<{ key: string; check: PathCheck }>({ key: "", check: { problems: [], lacking: [], rest: [] } });
   const overrides = Object.fromEntries(result.check.lacking.flatMap((name) => (typedValues[name]?.trim() ? [[name, typedValues[name]]] : [])));
-  const key = JSON.stringify([path, overrides, state.snapshot?.path_standing]);
-  const id = state.sessionId;
+  const key = JSON.stringify([path, overrides, standing]);
   const check = useEffectEvent(async (signal: AbortSignal) => {
     try {
-      setResult({ key, check: await checkPath(id ?? "", path, overrides, signal) });
+      setResult({ key, check: await checkPath(sessionId ?? "", path, overrides, signal) });
     } catch {
       // Saving checks the path again, so a failed check does not block the user.
       if (!signal.aborted) setResult({ key, check: { ...result.check, problems: [] } });

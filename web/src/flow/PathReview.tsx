@@ -18,7 +18,7 @@ import planTextStyles from "../review/planText.module.css";
 import typography from "../ui/typography.module.css";
 
 export default function PathReview({ plan }: { plan: PlanView }) {
-  const { state } = useSession();
+  const request = useSession(({ state }) => state.snapshot?.request ?? "");
   const can = useCan();
   const displayName = useDisplayName();
   const command = useCommand();
@@ -43,7 +43,7 @@ export default function PathReview({ plan }: { plan: PlanView }) {
       {plan.notes && <p className={planTextStyles.notes}>{plan.notes}</p>}
       {problem && <p className={typography.problem}>{fill(TROUBLE.flows, { why: problem })}</p>}
       {!flows && !problem && <Loader size="sm" aria-label={SIGNS.loading} />}
-      {flows && <FlowView flows={flows} turn={turn} context={{ request: state.snapshot?.request ?? "", previousActions: [] }} />}
+      {flows && <FlowView flows={flows} turn={turn} context={{ request, previousActions: [] }} />}
       {flows && isEditing && (
         <PathForm flows={flows} path={tools} command={command} saveLabel={PATHS.save} onSave={save} onClose={() => setEditedVersion(null)} />
       )}

@@ -25,7 +25,7 @@ export function sqlOf(action: ActionSection): string | null {
 }
 
 export function SqlApproval({ action, sql }: { action: ActionSection; sql: string }) {
-  const { state } = useSession();
+  const after = useSession(({ state }) => state.snapshot?.path_standing?.after ?? "");
   const can = useCan();
   const command = useCommand();
   const { value: text, set: setText } = useDraft<string | null>(`sql ${action.action_id} ${action.hash}`, null, isText);
@@ -34,8 +34,7 @@ export function SqlApproval({ action, sql }: { action: ActionSection; sql: strin
   const isChanged = text !== null && text.trim() !== "" && text !== sql;
   const save = () => {
     const flow = EXECUTE_SQL.exec(action.tool)?.[1] ?? "";
-    const id = state.snapshot?.path_standing?.after ?? "";
-    command.send({ type: "edit_path", after: id, nodes: NODES_AFTER_EDIT.map((node) => toolOf(flow, node)), given: { sql: text } });
+    command.send({ type: "edit_path", after, nodes: NODES_AFTER_EDIT.map((node) => toolOf(flow, node)), given: { sql: text } });
   };
   return (
     <div className={approvalStyles.approval} role="group" tabIndex={-1} aria-label={PATHS.query} data-testid="sql-request">

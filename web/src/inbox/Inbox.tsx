@@ -19,16 +19,17 @@ export interface InboxState {
 }
 
 export function Inbox() {
-  const { state } = useSession();
+  const sessionId = useSession(({ state }) => state.sessionId);
+  const title = useSession(({ state }) => state.snapshot?.title ?? "");
+  const revision = useSession(({ state: { snapshot } }) => `${snapshot?.session_id} ${snapshot?.state} ${snapshot?.reply?.version}`);
   const [isOpen, { open, close }] = useDisclosure(false);
   const button = useRef<HTMLButtonElement>(null);
   const [isLoaded, setIsLoaded] = useState(false);
   if (isOpen && !isLoaded) setIsLoaded(true);
-  const { snapshot } = state;
-  const waiting = useInbox(`${snapshot?.session_id} ${snapshot?.state} ${snapshot?.reply?.version}`, isOpen);
+  const waiting = useInbox(revision, isOpen);
   useEffect(() => {
-    document.title = tabTitle(waiting.total, snapshot?.title ?? "");
-  }, [waiting.total, snapshot?.title]);
+    document.title = tabTitle(waiting.total, title);
+  }, [waiting.total, title]);
   const hasSelected = useRef(false);
   const select = () => {
     hasSelected.current = true;
@@ -51,7 +52,7 @@ export function Inbox() {
       </ActionIcon>
       {isLoaded && (
         <LazyBoundary fallback={null}>
-          <InboxPanel opened={isOpen} waiting={waiting} current={state.sessionId} onClose={close} onClosed={restoreFocus} onSelect={select} />
+          <InboxPanel opened={isOpen} waiting={waiting} current={sessionId} onClose={close} onClosed={restoreFocus} onSelect={select} />
         </LazyBoundary>
       )}
     </>

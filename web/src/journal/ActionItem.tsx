@@ -23,10 +23,10 @@ interface Props {
 }
 
 export function ActionItem({ action, turn, distinction = "" }: Props) {
-  const { state } = useSession();
+  const isResting = useSession(({ state }) => state.snapshot?.phase === "resting");
   const hasFailed = action.state === "failed" || action.state === "denied";
   const isOpen = action.state === "planned" || action.state === "approved" || action.state === "waiting";
-  const canSkip = isOpen || (hasFailed && state.snapshot?.phase === "resting");
+  const canSkip = isOpen || (hasFailed && isResting);
   return (
     <div className={styles.row}>
       <ActionDetails action={action} turn={turn} distinction={distinction} />
@@ -93,14 +93,14 @@ function rulingText({ spec, state }: ActionEntry, decider: string): string {
 }
 
 function ArtefactDownload({ action, turn }: { action: ActionEntry; turn: number }) {
-  const { state } = useSession();
-  if (!action.artefact || state.sessionId === null) return null;
+  const sessionId = useSession(({ state }) => state.sessionId);
+  if (!action.artefact || sessionId === null) return null;
   return (
     <p className={`${typography.dimmed} ${styles.artefact}`}>
       {fill(JOURNAL.beginning, { size: formatBytes(action.artefact.size) })}
       <Button
         component="a"
-        href={artefactUrl(state.sessionId, turn, action.spec.id)}
+        href={artefactUrl(sessionId, turn, action.spec.id)}
         download
         size="compact-xs"
         variant="default"

@@ -23,8 +23,7 @@ const Findings = lazy(() => import("../result/DataResult"));
 type EntryOfKind<K extends Entry["kind"]> = Extract<Entry, { kind: K }>;
 
 export function PlanCard({ entry, by }: { entry: EntryOfKind<"plan">; by: string }) {
-  const { state } = useSession();
-  const event = state.events[entry.version - 1];
+  const event = useSession(({ state }) => state.events[entry.version - 1]);
   const plan = event?.type === "plan.drafted" || event?.type === "plan.edited" ? event : null;
   return (
     <details className={cardStyles.card} data-testid="plan-card">
@@ -51,8 +50,7 @@ export function PlanCard({ entry, by }: { entry: EntryOfKind<"plan">; by: string
 }
 
 export function CodeCard({ entry, by }: { entry: EntryOfKind<"code">; by: string }) {
-  const { state } = useSession();
-  const event = state.events[entry.version - 1];
+  const event = useSession(({ state }) => state.events[entry.version - 1]);
   return (
     <details className={cardStyles.card} data-testid="code-card">
       <summary>
@@ -73,8 +71,7 @@ export function CodeCard({ entry, by }: { entry: EntryOfKind<"code">; by: string
 }
 
 export function QuestionCard({ entry, by }: { entry: EntryOfKind<"question">; by: string }) {
-  const { state } = useSession();
-  const question = state.snapshot?.question;
+  const question = useSession(({ state }) => state.snapshot?.question);
   const isOpen = entry.answer === null && question && questionsOf(question).some(({ question_id }) => question_id === entry.question_id);
   if (isOpen) return null; // shown in full below
   // If a user chose to continue, the event's author is that user, but it is Parley that asks the question.
@@ -92,9 +89,8 @@ export function QuestionCard({ entry, by }: { entry: EntryOfKind<"question">; by
 }
 
 export function AnswerCard({ entry }: { entry: EntryOfKind<"answer"> }) {
-  const { state } = useSession();
-  const isNewest = state.events.findLast((event) => event.type === "answer.given")?.version === entry.version;
-  const judgement = isNewest ? state.snapshot?.answer : null;
+  const isNewest = useSession(({ state }) => state.events.findLast((event) => event.type === "answer.given")?.version === entry.version);
+  const judgement = useSession(({ state }) => (isNewest ? state.snapshot?.answer : null));
   const isFruitful = entry.queryResult ? entry.queryResult.table !== null || entry.queryResult.artefact !== null : entry.tone === "good";
   if (entry.queryResult)
     return (
@@ -123,8 +119,7 @@ export function AnswerCard({ entry }: { entry: EntryOfKind<"answer"> }) {
 
 /** A link to an action that the answer is based on. */
 function EvidenceChip({ id }: { id: string }) {
-  const { state } = useSession();
-  const action = state.journal.get(`action:${id}`);
+  const action = useSession(({ state }) => state.journal.get(`action:${id}`));
   return (
     <button type="button" className={styles.chip} onClick={() => showAction(id)} data-testid="evidence">
       {action?.kind === "action" ? action.tool.replaceAll("_", " ") : id}
@@ -133,8 +128,7 @@ function EvidenceChip({ id }: { id: string }) {
 }
 
 export function FailureCard({ entry }: { entry: EntryOfKind<"failure"> }) {
-  const { state } = useSession();
-  const event = state.events[entry.version - 1];
+  const event = useSession(({ state }) => state.events[entry.version - 1]);
   const reply = event?.type === "session.failed" ? event.model_reply : "";
   return (
     <article className={`${cardStyles.card} ${cardStyles.bad}`} data-testid="failure-card">

@@ -17,12 +17,12 @@ const FlowCard = lazy(() => import("../flow/FlowCard"));
 const TEXT_COMMANDS: ReadonlySet<string> = new Set(["user_message", "feedback", "answer", "hand_back"]);
 
 export function Journal() {
-  const { state, pending } = useSession();
+  const hasFailed = useSession(({ state }) => !!state.snapshot?.failure);
+  const unsent = useSession(({ state: { sessionId }, pending }) => pending.filter((item) => TEXT_COMMANDS.has(item.command.type) && (sessionId === null || item.sessionId === sessionId)));
   const entries = useEntries();
   // A current failure is shown below the journal, with the actions that can fix it.
-  const currentFailure = state.snapshot?.failure ? entries.findLast((entry) => entry.kind === "failure") : null;
+  const currentFailure = hasFailed ? entries.findLast((entry) => entry.kind === "failure") : null;
   const views = entries.map((entry) => entry !== currentFailure && <EntryView key={entry.key} entry={entry} />);
-  const unsent = pending.filter((item) => TEXT_COMMANDS.has(item.command.type) && (state.sessionId === null || item.sessionId === state.sessionId));
   return (
     <div className={styles.journal} role="log" aria-label={PAGE.conversation} data-testid="journal">
       {views}

@@ -1,7 +1,6 @@
 // Earlier sessions that the planner used as hints, with a switch to turn this off.
 import { Switch } from "@mantine/core";
 import { navigate, sessionPath } from "../app/route";
-import { useSession } from "../app/sessionContext";
 import { useRequestChoice } from "../compose/requestChoice";
 import { fill, JOURNAL } from "../generated/words";
 import type { Recalled } from "../protocol";
@@ -10,8 +9,7 @@ import detailsStyles from "../ui/Details.module.css";
 import typography from "../ui/typography.module.css";
 
 export function Recall({ recalled }: { recalled: readonly Recalled[] }) {
-  const { state } = useSession();
-  const { choice, change } = useRequestChoice(state);
+  const { choice, change } = useRequestChoice();
   return (
     <details className={detailsStyles.disclosure} data-testid="recalled">
       <summary>{recalled.length === 1 ? JOURNAL.recalled_one : fill(JOURNAL.recalled, { count: recalled.length })}</summary>

@@ -1,7 +1,7 @@
 // Skips an action: immediately, or for a plan step together with its dependents or with a replacement output.
 import { Button, Modal, Textarea } from "@mantine/core";
 import { useState } from "react";
-import { type CommandSender, useCan, useCommand, useSession } from "../app/sessionContext";
+import { type CommandSender, useCan, useCommand, useSnapshot } from "../app/sessionContext";
 import { useTextDraft } from "../app/useDraft";
 import { ACTIONS, fill, REVIEW } from "../generated/words";
 import type { Command } from "../protocol";
@@ -15,11 +15,10 @@ type SkipOutput = Extract<Command, { type: "skip" }>["output"]; // the schema's 
 const EXAMPLE = '{"order_id": "#W1"}';
 
 export function SkipButton({ id, text }: { id: string; text: string }) {
-  const { state } = useSession();
+  const snapshot = useSnapshot();
   const can = useCan();
   const command = useCommand();
   const [opened, setOpened] = useState(false);
-  const { snapshot } = state;
   if (!snapshot?.actions[id] || !can("skip")) return null;
   const step = id.split(".").at(-1)?.replace(/\[\d+\]$/, "") ?? "";
   const section = snapshot.steps[step];
@@ -52,10 +51,10 @@ interface Props {
 }
 
 function SkipDialog({ id, text, dependents, command, onClose }: Props) {
-  const { state } = useSession();
+  const snapshot = useSnapshot();
   const { value: output, set: setOutput, key: outputKey } = useTextDraft(`skip ${id}`);
   const [problem, setProblem] = useState("");
-  const steps = state.snapshot?.plan?.steps ?? [];
+  const steps = snapshot?.plan?.steps ?? [];
   const sendOutput = () => {
     const parsed = parseStepOutput(output);
     setProblem(parsed.problem);

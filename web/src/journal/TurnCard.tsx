@@ -16,8 +16,7 @@ import detailsStyles from "../ui/Details.module.css";
 import typography from "../ui/typography.module.css";
 
 export default function TurnCard({ entry, by, byPerson }: { entry: TurnEntry; by: string; byPerson: boolean }) {
-  const { state } = useSession();
-  const plan = entry.plan === null ? undefined : state.journal.get(entry.plan);
+  const plan = useSession(({ state }) => (entry.plan === null ? undefined : state.journal.get(entry.plan)));
   const isPlanRun = plan?.kind === "plan";
   return (
     <article className={cardStyles.card} data-testid="turn">
@@ -69,8 +68,7 @@ function Reasoning({ entry }: { entry: TurnEntry }) {
 
 /** `hideText`: the answer below starts with the same words. */
 export function Verdict({ verdict, hideText = false }: { verdict: VerdictLine; hideText?: boolean }) {
-  const { state } = useSession();
-  const event = state.events[verdict.version - 1];
+  const event = useSession(({ state }) => state.events[verdict.version - 1]);
   const analyses = event?.type === "turn.verified" ? [event.execution_analysis, event.memory_analysis].filter(Boolean) : [];
   return (
     <div className={styles.verdict}>

@@ -32,6 +32,8 @@ let clientCount = 0;
 export class SessionClient {
   readonly key = ++clientCount;
   private view: SessionView;
+  /** The view that was last announced: all components draw the same one. */
+  private announced: SessionView;
   private readonly socket: ReconnectingSocket;
   private readonly listeners = new Set<() => void>();
   private gapTimer: ReturnType<typeof setTimeout> | undefined;
@@ -47,6 +49,7 @@ export class SessionClient {
     private readonly onStarted: (sessionId: string) => void,
   ) {
     this.view = { state: emptyState(sessionId), connection: "connecting", pending: loadPending(sessionStorage), sent: 0 };
+    this.announced = this.view;
     for (const { drafts = [] } of this.view.pending) drafts.forEach(takeDraft);
     const scheme = location.protocol === "https:" ? "wss" : "ws";
     this.socket = new ReconnectingSocket(`${scheme}://${location.host}${ROOT}ws?view=2`, {
@@ -65,7 +68,7 @@ export class SessionClient {
     return () => this.listeners.delete(listener);
   };
 
-  readonly getView = (): SessionView => this.view;
+  readonly getView = (): SessionView => this.announced;
 
   /**
    * Sends a command, and keeps it until the gateway has recorded or refused it. Returns the message id. `draftKeys` name
@@ -193,6 +196,7 @@ export class SessionClient {
     this.view = { ...this.view, ...change };
     this.notifyTimer ??= setTimeout(() => {
       this.notifyTimer = undefined;
+      this.announced = this.view;
       for (const listener of this.listeners) listener();
     }, NOTIFY_INTERVAL_MS);
   }

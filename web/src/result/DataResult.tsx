@@ -107,9 +107,9 @@ function downloadCsv(table: Table): void {
 
 /** Loads a result that was too large for the journal. */
 function useFullTable({ table, artefact }: QueryResult): { table: Table | null; problem: string; busy: boolean } {
-  const { state } = useSession();
+  const sessionId = useSession(({ state }) => state.sessionId);
   const [loaded, setLoaded] = useState<{ table: Table | null; problem: string } | null>(null);
-  const id = artefact ? `${state.sessionId} ${artefact.turn} ${artefact.actionId}` : "";
+  const id = artefact ? `${sessionId} ${artefact.turn} ${artefact.actionId}` : "";
   useEffect(() => {
     const [sessionId, turn, actionId] = id.split(" ");
     if (!sessionId || !actionId) return;

@@ -23,11 +23,10 @@ const MAX_PREVIEW_WAIT_MS = 2_000; // a decision does not wait longer for a prev
 const MAX_READS_WAIT_MS = 30_000; // nor for the results of look-ups beside it
 
 export default function ApprovalPanel() {
-  const { state } = useSession();
+  const isExecuting = useSession(({ state }) => state.snapshot?.phase === "executing");
+  const actions = useSession(({ state: { snapshot } }) => snapshot?.approval_request?.actions.flatMap((id) => snapshot.actions[id] ?? []));
   const batch = useCommands();
   const panel = useRef<HTMLElement>(null);
-  const { snapshot } = state;
-  const actions = snapshot?.approval_request?.actions.flatMap((id) => snapshot.actions[id] ?? []);
   const ids = actions?.map((action) => action.action_id).join(" ") ?? "";
   const previousIds = useRef(ids);
 
@@ -38,7 +37,7 @@ export default function ApprovalPanel() {
     if (hasChanged && document.activeElement?.matches("body, main")) panel.current?.querySelector<HTMLElement>("[role=group]")?.focus();
   }, [ids]);
 
-  const readsFirst = useReadsFirst(snapshot?.phase === "executing");
+  const readsFirst = useReadsFirst(isExecuting);
   if (!actions) return null;
   const approveAll = () => batch.send(actions.map((action) => approvalCommand(action)));
   return (
@@ -135,10 +134,9 @@ function ActionApproval({ action, waits }: { action: ActionSection; waits: boole
  * that a preview that arrives in that time cannot move a button.
  */
 function usePreview(action: ActionSection): { previewState: PreviewState; isReady: boolean } {
-  const { state } = useSession();
+  const sessionId = useSession(({ state }) => state.sessionId);
   const [previewState, setPreviewState] = useState<PreviewState>("loading");
   const [isWaitOver, setIsWaitOver] = useState(false);
-  const sessionId = state.sessionId;
   useEffect(() => {
     if (sessionId === null) return;
     const aborter = new AbortController();

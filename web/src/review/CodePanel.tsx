@@ -22,10 +22,10 @@ import typography from "../ui/typography.module.css";
 const CodeEditor = lazy(() => import("../code/CodeEditor"));
 
 export default function CodePanel({ code }: { code: CodeView }) {
-  const { state } = useSession();
+  const { events, snapshot } = useSession(({ state: { events, snapshot } }) => ({ events, snapshot }));
   const displayName = useDisplayName();
   const command = useCommand();
-  const versions = useMemo(() => codeVersions(state.events, state.snapshot), [state.events, state.snapshot]);
+  const versions = useMemo(() => codeVersions(events, snapshot), [events, snapshot]);
   const [edit, setEdit] = useDraftState<CodeEdit | null>("code", () => null, (edit) => edit !== null, isCodeEdit);
   const [selection, setSelection] = useState<VersionSelection>({ shown: null, against: null });
   const [seenVersion, setSeenVersion] = useState(code.version);
@@ -41,7 +41,7 @@ export default function CodePanel({ code }: { code: CodeView }) {
   const comparedVersion = versions.find((version) => version.version === selection.against);
   const { checks, tests } = shownVersion ? { checks: shownVersion.checks ?? [], tests: shownVersion.tests } : code;
   const explanation = shownVersion?.explanation ?? code.explanation;
-  const canEdit = state.snapshot?.can.includes("edit_code") && !edit && !shownVersion && !comparedVersion;
+  const canEdit = snapshot?.can.includes("edit_code") && !edit && !shownVersion && !comparedVersion;
 
   return (
     <section className={panelStyles.panel} data-testid="code-review" aria-label={fill(JOURNAL.code, { number: code.number })}>

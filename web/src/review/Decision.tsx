@@ -32,19 +32,19 @@ interface Props {
 }
 
 export function Decision({ target, version, hash, blockedReason, preapprove, approveLabel, replanLabel, problem = null, children }: Props) {
-  const { state } = useSession();
+  const { isInReview, isRejected } = useSession(({ state: { snapshot } }) => ({
+    isInReview: snapshot?.review?.target === (target === "text" ? "plan" : "code"),
+    isRejected: snapshot?.feedback_request?.plan_type === target,
+  }));
   const can = useCan();
   const approveCommand = useCommand();
   const replanCommand = useCommand();
   const feedbackCommand = useCommand();
   const feedback = useOptionalField(`feedback ${target}`);
-  const { snapshot } = state;
-  const isInReview = snapshot?.review?.target === (target === "text" ? "plan" : "code");
-  const isRejected = snapshot?.feedback_request?.plan_type === target;
   const replanText = replanLabel ?? (target === "text" ? ACTIONS.different_plan : ACTIONS.different_code);
   const approval = { type: "approval", approved: true, version, hash, ...(preapprove?.length ? { preapprove: [...preapprove] } : {}) } as const;
   const approve = () => approveCommand.send(approval);
-  useApproveKeys(!!isInReview && can("approval") && !blockedReason && !approveCommand.busy, approve);
+  useApproveKeys(isInReview && can("approval") && !blockedReason && !approveCommand.busy, approve);
   return (
     <div className={styles.decision}>
       {(feedback.isOpen || isRejected) && <FeedbackForm draft={feedback.draft} command={feedbackCommand} onDone={() => feedback.setOpen(null)} onClose={isRejected ? null : () => feedback.setOpen(false)} />}

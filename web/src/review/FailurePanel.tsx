@@ -1,7 +1,7 @@
 // A failed, stopped or unfinished session, and how to continue.
 import { Button } from "@mantine/core";
 import { lazy } from "react";
-import { useCan, useCommand, useSession } from "../app/sessionContext";
+import { useCan, useCommand, useSnapshot } from "../app/sessionContext";
 import { ACTIONS, fill, REVIEW, STATES, STATUS, TROUBLE } from "../generated/words";
 import type { Snapshot } from "../state/state";
 import { LazyBoundary } from "../ui/LazyBoundary";
@@ -15,10 +15,9 @@ import typography from "../ui/typography.module.css";
 const StopReport = lazy(() => import("./StopReport"));
 
 export function FailurePanel() {
-  const { state } = useSession();
+  const snapshot = useSnapshot();
   const can = useCan();
   const command = useCommand();
-  const { snapshot } = state;
   const failure = snapshot?.failure;
   const isStopped = snapshot?.phase === "resting" && snapshot.reason === "stopped";
   const isNotStarted = snapshot?.phase === "resting" && snapshot.reason === "approved" && can("retry"); // the approved plan waits for the user to start it

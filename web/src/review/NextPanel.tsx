@@ -1,9 +1,9 @@
 // The next steps of a resting session: run the code, download it, continue, or finish.
 import { Button, TagsInput, Textarea } from "@mantine/core";
 import { lazy, useState } from "react";
-import { useCan, useCommand, useSession } from "../app/sessionContext";
+import { useCan, useCommand, useSession, useSnapshot } from "../app/sessionContext";
 import { isTexts, useDraft, useTextDraft } from "../app/useDraft";
-import { requestFields, useRequestChoice } from "../compose/requestChoice";
+import { useRequestChoice } from "../compose/requestChoice";
 import { JudgeButtons } from "../flow/JudgeButtons";
 import { ACTIONS, COMPOSER, OPTIONS, REVIEW, TEMPLATES, wordFor } from "../generated/words";
 import { exportUrl } from "../net/api";
@@ -19,17 +19,17 @@ import typography from "../ui/typography.module.css";
 const SaveTemplate = lazy(() => import("../templates/SaveTemplate"));
 
 export function NextPanel() {
-  const { state } = useSession();
+  const snapshot = useSnapshot();
+  const canRunCode = useSession(({ state }) => state.greeting?.can_run_code);
   const can = useCan();
-  const { snapshot } = state;
   if (!snapshot || snapshot.phase !== "resting") return null;
   const { code } = snapshot;
   const isApproved = code?.status === "approved";
   if (snapshot.reason !== "stopped" && can("retry")) return null; // FailurePanel shows an unfinished plan, with these buttons
   return (
     <section className={panelStyles.panel} data-testid="next" aria-label={COMPOSER.next}>
-      {isApproved && can("run") && state.greeting?.can_run_code && <RunForm />}
-      {isApproved && state.greeting && !state.greeting.can_run_code && (
+      {isApproved && can("run") && canRunCode && <RunForm />}
+      {isApproved && canRunCode === false && (
         <p className={typography.hint} data-testid="cannot-run">
           {REVIEW.sandbox_missing}
         </p>
@@ -51,16 +51,16 @@ export function NextPanel() {
 
 /** The messages that the answer proposes: a click sends one. */
 function ProposedMessages() {
-  const { state } = useSession();
-  const { choice } = useRequestChoice(state);
+  const proposed = useSession(({ state }) => state.snapshot?.answer?.next ?? []);
+  const { choice, fieldsOf } = useRequestChoice();
   const command = useCommand();
   return (
     <>
       <OptionButtons
-        options={state.snapshot?.answer?.next ?? []}
+        options={proposed}
         testId="proposed-message"
         busy={command.busy}
-        onChoose={(content) => command.send({ type: "user_message", content, ...requestFields(choice, state) })}
+        onChoose={(content) => command.send({ type: "user_message", content, ...fieldsOf(choice) })}
       />
       <Problem error={command.error} />
     </>
@@ -85,11 +85,11 @@ function SaveTemplateButton({ sessionId }: { sessionId: string }) {
 
 /** Buttons to continue with another request, or to finish. */
 export function NextButtons() {
-  const { state } = useSession();
+  const next = useSession(({ state }) => state.snapshot?.next);
   const can = useCan();
   const command = useCommand();
   // Run and complete have their own buttons.
-  const options = state.snapshot?.next?.options.filter((option) => !/^(run|complete)/i.test(option)) ?? [];
+  const options = next?.options.filter((option) => !/^(run|complete)/i.test(option)) ?? [];
   return (
     <>
       {can("continue") &&
@@ -110,8 +110,7 @@ export function NextButtons() {
 
 /** An approved program has no answer event, so the buttons show the last judgement since the last plan. */
 function JudgeProgram() {
-  const { state } = useSession();
-  const last = state.events.findLast((event) => event.type === "answer.judged" || event.type === "plan.drafted");
+  const last = useSession(({ state }) => state.events.findLast((event) => event.type === "answer.judged" || event.type === "plan.drafted"));
   const judgement = last?.type === "answer.judged" ? last : { accepted: false, saved: false };
   return <JudgeButtons accepted={judgement.accepted} saved={judgement.saved ?? false} isNewest />;
 }

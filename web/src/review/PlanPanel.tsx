@@ -1,7 +1,7 @@
 // A plan with editable steps, its versions, and a comparison of any two.
 import { Button } from "@mantine/core";
 import { type MouseEvent, useEffect, useEffectEvent, useMemo, useState } from "react";
-import { useCan, useCommand, useDisplayName, useSession } from "../app/sessionContext";
+import { useCan, useClient, useCommand, useDisplayName, useSession } from "../app/sessionContext";
 import { useDraftState } from "../app/useDraft";
 import { ACTIONS, fill, JOURNAL, REVIEW, REVIEW_STATES, wordFor } from "../generated/words";
 import type { PlanView } from "../protocol";
@@ -25,18 +25,20 @@ import typography from "../ui/typography.module.css";
 const LONG_GOAL = 160; // characters: a longer goal is styled as a paragraph
 
 export default function PlanPanel({ plan }: { plan: PlanView }) {
-  const { state, client } = useSession();
+  const client = useClient();
+  const { sessionId, events, snapshot } = useSession(({ state: { sessionId, events, snapshot } }) => ({ sessionId, events, snapshot }));
+  const refusal = useSession(({ state }) => state.notices.findLast((notice) => notice.steps) ?? null);
   const can = useCan();
   const displayName = useDisplayName();
   const command = useCommand();
-  const versions = useMemo(() => planVersions(state.events, state.snapshot), [state.events, state.snapshot]);
+  const versions = useMemo(() => planVersions(events, snapshot), [events, snapshot]);
   const [edit, setEdit] = useDraftState<PlanEdit>("plan", () => startPlanEdit(plan), (edit) => edit.base !== plan.version || differs(edit, plan), isPlanEdit);
   const [form, setForm] = useDraftState<OpenStep | null>(`step of ${plan.version}`, () => null, (form) => form !== null, isOpenStep);
   const [selection, setSelection] = useState<VersionSelection>({ shown: null, against: null });
   const [preapproval, setPreapproval] = useState<{ version: number; ids: readonly string[] }>({ version: plan.version, ids: [] });
   const isExecutionPlan = plan.kind === "execution";
-  const isInReview = state.snapshot?.review?.target === "plan";
-  const previews = usePreviews(state.sessionId, plan, isExecutionPlan && (isInReview || state.snapshot?.reason === "approved"));
+  const isInReview = snapshot?.review?.target === "plan";
+  const previews = usePreviews(sessionId, plan, isExecutionPlan && (isInReview || snapshot?.reason === "approved"));
 
   const base = versions.find((version) => version.version === edit.base);
   const isDirty = differs(edit, edit.was);
@@ -48,18 +50,17 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
     setSelection({ shown: null, against: null });
   }
   const canEdit = can("edit");
-  const sections = Object.values(state.snapshot?.steps ?? {});
-  const isStillRunning = state.snapshot?.turn === null && sections.some((section) => section?.status === "started"); // steps of the previous version
-  const isRunning = plan.status === "executing" && state.snapshot?.phase !== "resting";
+  const sections = Object.values(snapshot?.steps ?? {});
+  const isStillRunning = snapshot?.turn === null && sections.some((section) => section?.status === "started"); // steps of the previous version
+  const isRunning = plan.status === "executing" && snapshot?.phase !== "resting";
   const shownVersion = versions.find((version) => version.version === selection.shown);
   const comparedVersion = versions.find((version) => version.version === selection.against);
   const steps = stepsOf(edit);
   const preapproved = preapproval.version === plan.version ? preapproval.ids : []; // each version needs its own permission
   const preapprove = (id: string, isAllowed: boolean) => setPreapproval({ version: plan.version, ids: isAllowed ? [...preapproved, id] : preapproved.filter((other) => other !== id) });
-  const refusal = state.notices.findLast((notice) => notice.steps) ?? null;
   const stepProblems = refusal?.steps ?? {}; // from a refused edit or approval
   const isUnedited = plan.kind === "execution" && !isDirty && !hasNewer && !shownVersion && canEdit;
-  const canSaveAgain = isUnedited && (!!refusal || Object.values(state.snapshot?.steps ?? {}).some((section) => section?.status === "denied"));
+  const canSaveAgain = isUnedited && (!!refusal || Object.values(snapshot?.steps ?? {}).some((section) => section?.status === "denied"));
   const dismissRefusal = () => {
     if (refusal) client.dismiss(refusal.key);
   };
@@ -97,7 +98,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
         </p>
       )}
       {comparedVersion && isExecutionPlan ? (
-        <StepDiff before={comparedVersion} after={shownVersion ?? versions.at(-1) ?? comparedVersion} sections={state.snapshot?.steps ?? {}} versions={versions} />
+        <StepDiff before={comparedVersion} after={shownVersion ?? versions.at(-1) ?? comparedVersion} sections={snapshot?.steps ?? {}} versions={versions} />
       ) : comparedVersion ? (
         <DiffView before={planText(comparedVersion)} after={planText(shownVersion ?? versions.at(-1) ?? comparedVersion)} label={REVIEW.diff_plan} />
       ) : shownVersion ? (
@@ -109,7 +110,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
             edit={edit}
             editable={canEdit}
             onChange={setEdit}
-            sections={state.snapshot?.steps ?? {}}
+            sections={snapshot?.steps ?? {}}
             problems={stepProblems}
             nextId={isExecutionPlan ? freshId(edit, versions) : null}
             previews={previews}

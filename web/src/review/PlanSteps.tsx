@@ -81,8 +81,8 @@ export function PlanSteps({ edit, editable, onChange, sections, problems, nextId
   };
   useEffect(() => {
     if (form === null && lastOpen.current !== null) {
-      const row = list.current?.querySelector<HTMLElement>(`[data-key="${lastOpen.current}"] .step-grip`);
-      (row ?? list.current?.parentElement?.querySelector<HTMLElement>(".step-add"))?.focus();
+      const row = list.current?.querySelector<HTMLElement>(`[data-key="${lastOpen.current}"] [data-testid=step-grip]`);
+      (row ?? list.current?.parentElement?.querySelector<HTMLElement>("[data-testid=step-add]"))?.focus();
     }
     lastOpen.current = form?.key ?? null;
   }, [form]);

@@ -19,9 +19,8 @@ const FormQuestion = lazy(() => import("./FormQuestion"));
 const TablesQuestion = lazy(() => import("../flow/TablesQuestion"));
 
 export function QuestionPanel() {
-  const { state } = useSession();
+  const question = useSession(({ state }) => state.snapshot?.question);
   const command = useCommand();
-  const question = state.snapshot?.question;
   if (!question) return null;
   const tables = tablesOf(question.form);
   if (tables)

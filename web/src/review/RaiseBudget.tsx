@@ -22,11 +22,10 @@ function usedUpLimit(settings: Snapshot["settings"], usage: Snapshot["usage"]): 
 }
 
 export default function RaiseBudget() {
-  const { state } = useSession();
+  const { settings, usage } = useSession(({ state }) => ({ settings: state.snapshot?.settings, usage: state.snapshot?.usage }));
   const can = useCan();
   const command = useCommand();
   const [amount, setAmount] = useState<number | string>("");
-  const { settings, usage } = state.snapshot ?? {};
   if (!settings || !usage || !can("raise_budget")) return null;
   const limit = usedUpLimit(settings, usage);
   const value = typeof amount === "number" ? amount : 0;

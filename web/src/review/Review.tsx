@@ -2,7 +2,7 @@
 // works, so that unsaved edits survive.
 import { Alert, Button, Loader, SegmentedControl } from "@mantine/core";
 import { lazy, type ReactNode, useState } from "react";
-import { useSession } from "../app/sessionContext";
+import { useSession, useSnapshot } from "../app/sessionContext";
 import { fill, JOURNAL, REVIEW, SIGNS } from "../generated/words";
 import { isWorking, type Snapshot } from "../state/state";
 import { LazyBoundary } from "../ui/LazyBoundary";
@@ -21,8 +21,7 @@ const PathReview = lazy(() => import("../flow/PathReview"));
 type Subject = "plan" | "code";
 
 export function Review() {
-  const { state } = useSession();
-  const { snapshot } = state;
+  const snapshot = useSnapshot();
   if (!snapshot?.version) return null;
   const isBusy = isWorking(snapshot);
   const isExecutionPlan = snapshot.plan?.kind === "execution";
@@ -69,9 +68,9 @@ export function Review() {
 
 /** Expanded while the user must decide; otherwise collapsed, because the latest events matter more. */
 function Collapsible({ isCollapsible, hidden, hasCode, children }: { isCollapsible: boolean; hidden: boolean; hasCode: boolean; children: ReactNode }) {
-  const { state } = useSession();
+  const hasPlan = useSession(({ state }) => !!state.snapshot?.plan);
   const [isOpen, setIsOpen] = useState(false);
-  if (!state.snapshot?.plan) return null;
+  if (!hasPlan) return null;
   return (
     <div hidden={hidden}>
       {isCollapsible && (

@@ -7,10 +7,8 @@ import styles from "./StopReport.module.css";
 import typography from "../ui/typography.module.css";
 
 export default function StopReport() {
-  const { state } = useSession();
-  const number = state.snapshot?.turn?.number;
+  const { number, cancelled } = useSession(({ state: { snapshot } }) => ({ number: snapshot?.turn?.number, cancelled: snapshot?.plan?.status === "cancelled" }));
   const turn = useEntries().findLast((entry): entry is TurnEntry => entry.kind === "turn" && entry.number === number);
-  const cancelled = state.snapshot?.plan?.status === "cancelled";
   if (!turn || (turn.verdict && !cancelled)) return null;
   const inState = (...states: ActionEntry["state"][]) => turn.actions.filter((action) => states.includes(action.state));
   const finished = inState("finished");

@@ -11,9 +11,8 @@ import panelStyles from "../review/panel.module.css";
 import typography from "../ui/typography.module.css";
 
 export default function TakeOver() {
-  const { state } = useSession();
+  const escalation = useSession(({ state }) => state.snapshot?.escalation);
   const [tool, setTool] = useState<ToolSpec | null>(null);
-  const escalation = state.snapshot?.escalation;
   if (!escalation) return null;
   const { message: reason, taken_over: isTakenOver } = escalation;
   return (

@@ -19,7 +19,7 @@ import callHeadStyles from "../ui/callHead.module.css";
 import typography from "../ui/typography.module.css";
 
 export function ToolForm({ tool, onClose }: { tool: ToolSpec; onClose: () => void }) {
-  const { state } = useSession();
+  const sessionId = useSession(({ state }) => state.sessionId);
   const command = useCommand();
   const fields = fieldsOf(tool.parameters);
   const { value: fieldValues, set: setFieldValues, key: valuesKey } = useFormDraft(`tool ${tool.name}`);
@@ -33,10 +33,10 @@ export function ToolForm({ tool, onClose }: { tool: ToolSpec; onClose: () => voi
   };
   const loadPreview = async () => {
     setShowErrors(true);
-    if (!isValid || state.sessionId === null) return;
+    if (!isValid || sessionId === null) return;
     setPreviewState("loading");
     try {
-      setPreviewState({ preview: await previewCall(state.sessionId, tool.name, values) });
+      setPreviewState({ preview: await previewCall(sessionId, tool.name, values) });
     } catch (error) {
       setPreviewState({ problem: errorMessage(error) });
     }

@@ -2,7 +2,6 @@
 import { Loader } from "@mantine/core";
 import { useState } from "react";
 import { navigate } from "../app/route";
-import { useSession } from "../app/sessionContext";
 import { requestFields, useRequestChoice } from "../compose/requestChoice";
 import { ACTIONS, SIGNS, TEMPLATES } from "../generated/words";
 import { fetchTemplate, startFromTemplate } from "../net/api";
@@ -28,8 +27,7 @@ export function UseTemplate({ id, onBack, onStarted }: Props) {
 }
 
 function UseForm({ view, onBack, onStarted }: Omit<Props, "id"> & { view: TemplateView }) {
-  const { state } = useSession();
-  const { choice } = useRequestChoice(state);
+  const { choice } = useRequestChoice();
   const form = useTemplateValues(view.form, `template ${view.id}`);
   const [showErrors, setShowErrors] = useState(false);
   const validate = () => {

@@ -1,7 +1,7 @@
 // Notices from the gateway, which disappear after a while; errors stay longer.
 import { Notification } from "@mantine/core";
 import { useEffect } from "react";
-import { useSession } from "../app/sessionContext";
+import { useClient, useSession } from "../app/sessionContext";
 import { SIGNS, TROUBLE } from "../generated/words";
 import { type Notice, TRANSIENT_CODES } from "../state/state";
 import { WarningIcon } from "./icons";
@@ -11,11 +11,12 @@ const INFO_TIMEOUT_MS = 6_000;
 const ERROR_TIMEOUT_MS = 15_000;
 
 export function Notices() {
-  const { state, client } = useSession();
+  const client = useClient();
+  const notices = useSession(({ state }) => state.notices);
+  const isEscalated = useSession(({ state }) => state.snapshot?.phase === "escalated");
   // In an escalated session a panel already shows the information that other notices would repeat.
-  const isEscalated = state.snapshot?.phase === "escalated";
   const isRelevant = (notice: Notice) => !isEscalated || notice.kind === "error" || TRANSIENT_CODES.has(notice.code);
-  const visible = state.notices.filter((notice) => isRelevant(notice) && !notice.steps); // step problems are shown at their steps
+  const visible = notices.filter((notice) => isRelevant(notice) && !notice.steps); // step problems are shown at their steps
   return (
     <div className={styles.notices} data-testid="notices">
       {visible.map((notice) => (

@@ -55,7 +55,7 @@ export function useAutoScroll({ scroller, content, review }: ScrollRefs, { subje
       return;
     }
     const isNew = (since: RefObject<number>) => performance.now() - since.current < NEW_SUBJECT_MS;
-    const newest = isNew(repliedAt) ? [...outer.querySelectorAll<HTMLElement>(".message-reply")].at(-1) : isNew(subjectShownAt) ? review.current : null;
+    const newest = isNew(repliedAt) ? [...outer.querySelectorAll<HTMLElement>("[data-testid=reply]")].at(-1) : isNew(subjectShownAt) ? review.current : null;
     if (newest && outer.scrollHeight - newest.offsetTop > outer.clientHeight) outer.scrollTop = newest.offsetTop - 8;
     else if (isFollowing.current) outer.scrollTop = outer.scrollHeight;
     else setScrolledUp(distanceFromBottom(outer) >= NEAR_BOTTOM_PX);
