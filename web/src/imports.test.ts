@@ -7,9 +7,9 @@ const files = readdirSync(FOLDER, { recursive: true, encoding: "utf8" })
   .filter((name) => /\.tsx?$/.test(name) && !name.includes(".test."))
   .map((name) => join(FOLDER, name));
 
-/** The modules that a module imports at run time; type imports do not count. */
+/** The modules that a module imports, for types too. */
 function importsOf(file: string): string[] {
-  const matches = readFileSync(file, "utf8").matchAll(/(?:^import (?!type )[^;]*?from |^import |import\()"(\.[^"]+)"/gm);
+  const matches = readFileSync(file, "utf8").matchAll(/(?:^(?:import|export) [^;"]*?from |^import |import\()"(\.[^"]+)"/gm);
   const paths = [...matches].map((match) => resolve(dirname(file), match[1] ?? ""));
   return paths.flatMap((name) => files.filter((file) => file === `${name}.ts` || file === `${name}.tsx`));
 }

@@ -1,22 +1,15 @@
 // The inbox button in the header: how many sessions wait for the user, and the panel that lists them.
 import { ActionIcon } from "@mantine/core";
-import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
+import { useDisclosure } from "@mantine/hooks";
 import { lazy, useEffect, useRef, useState } from "react";
 import { useSession } from "../app/sessionContext";
 import { fill, PAGE } from "../generated/words";
-import { fetchInbox, type SessionSummary } from "../net/api";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { InboxIcon as Sign } from "../ui/icons";
+import { useInbox } from "./useInbox";
 import styles from "./Inbox.module.css";
 
 const InboxPanel = lazy(() => import("./InboxPanel"));
-const PAGE_SIZE = 50;
-const POLL_INTERVAL_MS = 15_000; // how often to check other sessions
-
-export interface InboxState {
-  sessions: SessionSummary[] | null;
-  total: number;
-}
 
 export function Inbox() {
   const sessionId = useSession(({ state }) => state.sessionId);
@@ -62,28 +55,4 @@ export function Inbox() {
 /** For example "(2) A calculator · Parley": the count is visible from other tabs. */
 export function tabTitle(waiting: number, title: string): string {
   return `${waiting > 0 ? `(${waiting}) ` : ""}${title ? `${title} · ` : ""}Parley`;
-}
-
-/** Loads the inbox when `revision` changes, when the panel opens, and regularly. */
-function useInbox(revision: string, opened: boolean): InboxState {
-  const [waiting, setWaiting] = useState<InboxState>({ sessions: null, total: 0 });
-  const [debouncedRevision] = useDebouncedValue(revision, 500);
-  useEffect(() => {
-    const aborter = new AbortController();
-    const load = async () => {
-      try {
-        const { sessions, total } = await fetchInbox(PAGE_SIZE, aborter.signal);
-        setWaiting({ sessions, total });
-      } catch {
-        // keep the previous list until the next attempt
-      }
-    };
-    void load();
-    const timer = setInterval(() => void load(), POLL_INTERVAL_MS); // also in a hidden tab, whose title shows the count
-    return () => {
-      aborter.abort();
-      clearInterval(timer);
-    };
-  }, [debouncedRevision, opened]);
-  return waiting;
 }

@@ -8,7 +8,7 @@ import { formatAge } from "../ui/format";
 import { RetryIcon } from "../ui/icons";
 import { errorMessage } from "../ui/useFetch";
 import { attentionOf, canResume } from "./attention";
-import type { InboxState } from "./Inbox";
+import type { InboxState } from "./useInbox";
 import styles from "./InboxPanel.module.css";
 import sessionItemStyles from "../app/sessionItem.module.css";
 import typography from "../ui/typography.module.css";

@@ -12,8 +12,8 @@ import { Checks } from "./Checks";
 import { Decision } from "./Decision";
 import { DiffView } from "./DiffView";
 import { InlineEdit } from "./InlineEdit";
-import { differs, freshId, isOpenStep, isPlanEdit, type PlanEdit, rebase, restoreVersion, startPlanEdit, stepNumbers, stepsOf } from "./planEdit";
-import { type OpenStep, PlanSteps } from "./PlanSteps";
+import { differs, freshId, isOwnEdit, isPlanEdit, type PlanEdit, rebase, restoreVersion, startPlanEdit, stepNumbers, stepsOf } from "./planEdit";
+import { PlanSteps } from "./PlanSteps";
 import { usePreviews } from "./previews";
 import { StepCall } from "./StepCall";
 import { StepDiff } from "./StepDiff";
@@ -22,6 +22,7 @@ import panelStyles from "./panel.module.css";
 import planTextStyles from "./planText.module.css";
 import typography from "../ui/typography.module.css";
 
+const NO_SELECTION: VersionSelection = { shown: null, against: null };
 const LONG_GOAL = 160; // characters: a longer goal is styled as a paragraph
 
 export default function PlanPanel({ plan }: { plan: PlanView }) {
@@ -32,9 +33,13 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
   const displayName = useDisplayName();
   const command = useCommand();
   const versions = useMemo(() => planVersions(events, snapshot), [events, snapshot]);
-  const [edit, setEdit] = useDraftState<PlanEdit>("plan", () => startPlanEdit(plan), (edit) => edit.base !== plan.version || differs(edit, plan), isPlanEdit);
-  const [form, setForm] = useDraftState<OpenStep | null>(`step of ${plan.version}`, () => null, (form) => form !== null, isOpenStep);
-  const [selection, setSelection] = useState<VersionSelection>({ shown: null, against: null });
+  const [stored, setEdit] = useDraftState<PlanEdit>("plan", () => startPlanEdit(plan), (edit) => isOwnEdit(edit, plan), isPlanEdit);
+  const unedited = useMemo(() => startPlanEdit(plan), [plan]);
+  // A new version is shown at once, unless the user would lose an edit of the previous one.
+  const edit = stored.base === plan.version || isOwnEdit(stored, plan) ? stored : unedited;
+  const [chosen, setChosen] = useState({ base: edit.base, selection: NO_SELECTION });
+  const selection = chosen.base === edit.base ? chosen.selection : NO_SELECTION;
+  const setSelection = (selection: VersionSelection) => setChosen({ base: edit.base, selection });
   const [preapproval, setPreapproval] = useState<{ version: number; ids: readonly string[] }>({ version: plan.version, ids: [] });
   const isExecutionPlan = plan.kind === "execution";
   const isInReview = snapshot?.review?.target === "plan";
@@ -43,12 +48,6 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
   const base = versions.find((version) => version.version === edit.base);
   const isDirty = differs(edit, edit.was);
   const hasNewer = edit.base !== plan.version;
-  // Show a new version at once, unless that would discard the user's edits.
-  if (hasNewer && (!isDirty || !differs(edit, plan))) {
-    setEdit(startPlanEdit(plan));
-    setForm(null);
-    setSelection({ shown: null, against: null });
-  }
   const canEdit = can("edit");
   const sections = Object.values(snapshot?.steps ?? {});
   const isStillRunning = snapshot?.turn === null && sections.some((section) => section?.status === "started"); // steps of the previous version
@@ -69,7 +68,6 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
   const discard = () => {
     dismissRefusal();
     setEdit(startPlanEdit(plan));
-    setForm(null);
   };
   const save = () => {
     dismissRefusal();
@@ -102,7 +100,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
       ) : comparedVersion ? (
         <DiffView before={planText(comparedVersion)} after={planText(shownVersion ?? versions.at(-1) ?? comparedVersion)} label={REVIEW.diff_plan} />
       ) : shownVersion ? (
-        <PlanVersionView plan={shownVersion} onRestore={canEdit ? () => { setEdit(restoreVersion(edit, shownVersion)); setSelection({ shown: null, against: null }); } : null} />
+        <PlanVersionView plan={shownVersion} onRestore={canEdit ? () => { setEdit(restoreVersion(edit, shownVersion)); setSelection(NO_SELECTION); } : null} />
       ) : (
         <>
           <InlineEdit label={REVIEW.goal} value={edit.goal} editable={canEdit} onChange={(goal) => setEdit({ ...edit, goal })} className={edit.goal.length > LONG_GOAL ? `${planTextStyles.goal} ${planTextStyles.long}` : planTextStyles.goal} testId="plan-goal" />
@@ -116,8 +114,6 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
             previews={previews}
             preapproved={isExecutionPlan && isInReview && can("approval") ? preapproved : null}
             onPreapprove={preapprove}
-            form={form}
-            onForm={setForm}
           />
           {!isDirty && <Checks checks={plan.checks ?? []} neutralWord={REVIEW.check_note} />}
           <InlineEdit label={REVIEW.notes} value={edit.notes} editable={canEdit} onChange={(notes) => setEdit({ ...edit, notes })} className={planTextStyles.notes} testId="plan-notes" />
@@ -135,7 +131,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
         hash={plan.hash}
         preapprove={isExecutionPlan ? preapproved : undefined}
         problem={isDirty && refusal ? withStepNumbers(refusal, stepProblems, edit) : command.error}
-        blockedReason={form ? REVIEW.form_first : isDirty ? REVIEW.save_first : shownVersion ? REVIEW.other_version : isStillRunning ? REVIEW.still_running : ""}
+        blockedReason={edit.form ? REVIEW.form_first : isDirty ? REVIEW.save_first : shownVersion ? REVIEW.other_version : isStillRunning ? REVIEW.still_running : ""}
       >
         {canSaveAgain && (
           <Button data-testid="save-again" variant="default" loading={command.busy} onClick={save}>
@@ -144,7 +140,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
         )}
         {isDirty && (
           <>
-            <Button data-testid="edit-save" disabled={steps.length === 0 || hasNewer || form !== null} loading={command.busy} {...keepFocusHandlers(save)}>
+            <Button data-testid="edit-save" disabled={steps.length === 0 || hasNewer || !!edit.form} loading={command.busy} {...keepFocusHandlers(save)}>
               {ACTIONS.save_version}
             </Button>
             <Button data-testid="edit-discard" variant="default" {...keepFocusHandlers(discard)}>

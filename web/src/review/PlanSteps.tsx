@@ -7,7 +7,7 @@ import type { PlanPreviews, StepOutput, StepSection } from "../protocol";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { PlusIcon } from "../ui/icons";
 import { type LanePlace, layoutLanes } from "./lanes";
-import { addStep, type EditedStep, moveStep, type PlanEdit, removeStep, setStep, stepNeeds } from "./planEdit";
+import { addStep, type EditedStep, moveStep, type OpenStep, type PlanEdit, removeStep, setStep, stepNeeds } from "./planEdit";
 import { railOffset, railWidth, StepRail } from "./StepRail";
 import { StepRow } from "./StepRow";
 import { useDrag } from "./useDrag";
@@ -18,12 +18,6 @@ import typography from "../ui/typography.module.css";
 const StepForm = lazy(() => import("./StepForm").then((module) => ({ default: module.StepForm })));
 
 const MAX_LANES = 5; // more lanes are shown as text only
-
-/** The step with an open form: its key, and its content as entered so far. */
-export interface OpenStep {
-  key: number;
-  step: StepOutput;
-}
 
 interface Props {
   edit: PlanEdit;
@@ -40,11 +34,11 @@ interface Props {
   /** The steps to allow with any values; null if nothing is being approved. */
   preapproved: readonly string[] | null;
   onPreapprove: (id: string, on: boolean) => void;
-  form: OpenStep | null;
-  onForm: (form: OpenStep | null) => void;
 }
 
-export function PlanSteps({ edit, editable, onChange, sections, problems, nextId, previews, preapproved, onPreapprove, form, onForm }: Props) {
+export function PlanSteps({ edit, editable, onChange, sections, problems, nextId, previews, preapproved, onPreapprove }: Props) {
+  const form = edit.form ?? null;
+  const onForm = (form: OpenStep | null) => onChange({ ...edit, form });
   const list = useRef<HTMLOListElement>(null);
   const lastOpen = useRef<number | null>(null); // the step whose form was open last: it gets the focus when the form closes
   const [currentKey, setCurrentKey] = useState<number | null>(null);
@@ -86,10 +80,7 @@ export function PlanSteps({ edit, editable, onChange, sections, problems, nextId
     }
     lastOpen.current = form?.key ?? null;
   }, [form]);
-  const saveStep = (key: number, step: StepOutput) => {
-    onChange(setStep(edit, key, step));
-    onForm(null);
-  };
+  const saveStep = (key: number, step: StepOutput) => onChange({ ...setStep(edit, key, step), form: null });
   const renderForm = (number: number | null) =>
     form && (
       <LazyBoundary>

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { addStep, differs, freshId, moveStep, parseArgument, rebase, removeStep, restoreVersion, sameStep, setArgument, setStep, setText, splitReferences, startPlanEdit, stepNeeds, stepNumbers, stepsOf, isPlanEdit } from "./planEdit";
+import { addStep, differs, freshId, isOwnEdit, moveStep, parseArgument, rebase, removeStep, restoreVersion, sameStep, setArgument, setStep, setText, splitReferences, startPlanEdit, stepNeeds, stepNumbers, stepsOf, isPlanEdit } from "./planEdit";
 
 const step = (text: string) => ({ text, tool: null, arguments: null });
 const plan = { version: 3, goal: "g", notes: "", steps: [step("one"), step("two"), step("three")] };
@@ -155,4 +155,19 @@ it("takes a step that has got its id from the gateway for the one that the user 
   const written = { text: "Write a help text", tool: null, arguments: null };
   expect(sameStep(written, { ...written, id: "s4" })).toBe(true);
   expect(sameStep({ ...written, id: "s3" }, { ...written, id: "s4" })).toBe(false);
+});
+
+it("a newer version takes the place of an edit only if nothing of the user's is lost", () => {
+  const newer = { ...plan, version: 4, goal: "h" };
+  const edit = startPlanEdit(plan);
+  expect(isOwnEdit(edit, newer)).toBe(false);
+  expect(isOwnEdit({ ...edit, goal: "h" }, newer)).toBe(false);
+  expect(isOwnEdit({ ...edit, goal: "mine" }, newer)).toBe(true);
+});
+
+it("an open form is kept while its version is in review, and follows its step to a newer one", () => {
+  const form = { key: 2, step: step("THREE") };
+  const edit = { ...startPlanEdit(plan), goal: "mine", form };
+  expect(isOwnEdit({ ...edit, goal: plan.goal }, plan)).toBe(true);
+  expect(rebase(edit, { ...plan, version: 4, steps: [step("three"), step("one")] }).form).toEqual({ ...form, key: 1 });
 });

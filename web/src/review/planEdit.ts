@@ -17,7 +17,12 @@ export interface PlanEdit {
   notes: string;
   steps: readonly EditedStep[];
   next: number;
+  /** The step whose form is open. */
+  form?: OpenStep | null;
 }
+
+/** A step in a form: its key, and its content as entered so far. */
+export type OpenStep = Pick<EditedStep, "key" | "step">;
 
 type Argument = NonNullable<StepOutput["arguments"]>[string];
 /** A piece of text, or a reference. `step` is null for a reference to the current item of `for_each`. */
@@ -37,12 +42,8 @@ export function isPlanEdit(value: unknown): value is PlanEdit {
   const { goal, notes, steps, was } = value;
   if (typeof goal !== "string" || typeof notes !== "string" || !Array.isArray(steps) || !isObject(was)) return false;
   const content = typeof was.goal === "string" && typeof was.notes === "string" && Array.isArray(was.steps) && was.steps.every(isStep);
-  return content && Number.isInteger(was.version) && steps.every(isEditedStep);
-}
-
-/** Type guard for stored values. */
-export function isOpenStep(value: unknown): value is Pick<EditedStep, "key" | "step"> {
-  return isObject(value) && Number.isInteger(value.key) && isStep(value.step);
+  const form = !value.form || (isObject(value.form) && Number.isInteger(value.form.key) && isStep(value.form.step));
+  return content && form && Number.isInteger(was.version) && steps.every(isEditedStep);
 }
 
 function isEditedStep(value: unknown): value is EditedStep {
@@ -69,6 +70,12 @@ export function stepsOf(edit: PlanEdit): StepInput[] {
 export function differs(edit: PlanEdit, plan: PlanContent): boolean {
   const steps = edit.steps.length === plan.steps.length && edit.steps.every(({ step }, index) => sameStep(step, plan.steps[index]));
   return edit.goal !== plan.goal || edit.notes !== plan.notes || !steps;
+}
+
+/** Whether the edit holds something of the user's that the plan, perhaps a newer version, does not have. */
+export function isOwnEdit(edit: PlanEdit, plan: PlanContent): boolean {
+  const isUnsaved = differs(edit, edit.was) && differs(edit, plan);
+  return isUnsaved || (edit.base === plan.version && !!edit.form);
 }
 
 /** Compares what the user can edit; the effect, for example, comes from the gateway, and so does a new step's id. */
@@ -154,12 +161,12 @@ export function moveStep(edit: PlanEdit, key: number, to: number): PlanEdit {
 export function rebase(edit: PlanEdit, newer: PlanContent): PlanEdit {
   const { was } = edit;
   const newPlaces = matchSteps(was.steps, newer.steps);
-  const steps: Omit<EditedStep, "key">[] = [];
-  for (const { step, origin } of edit.steps) {
+  const steps: (Omit<EditedStep, "key"> & { formerKey?: number })[] = [];
+  for (const { step, origin, key: formerKey } of edit.steps) {
     const place = origin === null ? null : (newPlaces[origin] ?? null);
     const isOwn = origin === null || !sameStep(step, was.steps[origin]);
     const newerStep = place === null ? undefined : newer.steps[place];
-    if (isOwn || newerStep) steps.push({ step: isOwn || !newerStep ? step : newerStep, origin: place });
+    if (isOwn || newerStep) steps.push({ step: isOwn || !newerStep ? step : newerStep, origin: place, formerKey });
   }
   for (const [index, step] of newer.steps.entries()) {
     if (newPlaces.includes(index)) continue;
@@ -168,7 +175,10 @@ export function rebase(edit: PlanEdit, newer: PlanContent): PlanEdit {
   }
   const goal = edit.goal === was.goal ? newer.goal : edit.goal;
   const notes = edit.notes === was.notes ? newer.notes : edit.notes;
-  return { ...startPlanEdit(newer), goal, notes, steps: steps.map((row, key) => ({ ...row, key })), next: steps.length };
+  const place = steps.findIndex(({ formerKey }) => formerKey === edit.form?.key);
+  const form = edit.form && { ...edit.form, key: place < 0 ? steps.length : place };
+  const rows = steps.map(({ step, origin }, key) => ({ key, step, origin }));
+  return { ...startPlanEdit(newer), goal, notes, steps: rows, next: steps.length, ...(form && { form }) };
 }
 
 /**
