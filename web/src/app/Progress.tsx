@@ -53,7 +53,7 @@ function TurnProgress({ snapshot }: { snapshot: Snapshot }) {
     <div className={styles.progress} data-testid="progress">
       {open && (
         <div className={styles.details} data-testid="progress-more">
-          <ol aria-label={WORK.sub_goals}>
+          <ol role="list" aria-label={WORK.sub_goals}>
             {ordered.map((subGoal) => (
               <li key={subGoal.goal} data-status={subGoal.status} data-testid="sub-goal">
                 <span aria-hidden="true">{MARKS[subGoal.status]}</span>

@@ -64,7 +64,7 @@ export function SessionList({ onNew, onSelect, searchRequests }: Props) {
             {query ? PAGE.search_none : PAGE.sessions_none}
           </Text>
         )}
-        <ul>
+        <ul role="list">
           {sessions?.map((session) => (
             <li key={session.session_id}>
               <SessionItem session={session} current={session.session_id === sessionId} onSelect={onSelect} />

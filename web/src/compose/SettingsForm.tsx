@@ -1,17 +1,16 @@
-import { NativeSelect, NumberInput, SegmentedControl, Switch } from "@mantine/core";
+import { NativeSelect, NumberInput, SegmentedControl, Stack, Switch } from "@mantine/core";
 import { useSession } from "../app/sessionContext";
 import { useFlows } from "../flow/flows";
 import { readableName } from "../flow/spec";
 import { fill, SETTINGS, TROUBLE, WELCOME } from "../generated/words";
 import { type RequestChoice, useRequestChoice, useWorkflows, type Workflow, WORKFLOWS } from "./requestChoice";
-import styles from "./SettingsForm.module.css";
 import typography from "../ui/typography.module.css";
 
 export default function SettingsForm() {
   const workflows = useWorkflows();
   const { choice, change } = useRequestChoice();
   return (
-    <div className={styles.settings}>
+    <Stack gap={12}>
       <SegmentedControl
         fullWidth
         size="xs"
@@ -21,7 +20,7 @@ export default function SettingsForm() {
         data={workflows.map((workflow) => ({ value: workflow, label: WORKFLOWS[workflow] ?? workflow }))}
       />
       {choice.workflow === "agentflow" ? <ToolSettings /> : choice.workflow === "flow" ? <FlowSettings /> : choice.workflow === "execution_plan" ? <PlanSettings /> : <p className={typography.hint}>{SETTINGS.plan_first}</p>}
-    </div>
+    </Stack>
   );
 }
 

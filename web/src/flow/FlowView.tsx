@@ -80,11 +80,11 @@ function NodeList({ progress, turn, context, opened, onOpen }: NodeListProps) {
   );
   return (
     <div className={styles.narrow} data-testid="flow-list">
-      <ol>{onPath.map(item)}</ol>
+      <ol role="list">{onPath.map(item)}</ol>
       {offPath.length > 0 && (
         <details>
           <summary className={typography.dimmed}>{offPath.length === 1 ? PATHS.node_off : fill(PATHS.nodes_off, { count: offPath.length })}</summary>
-          <ol>{offPath.map(item)}</ol>
+          <ol role="list">{offPath.map(item)}</ol>
         </details>
       )}
     </div>

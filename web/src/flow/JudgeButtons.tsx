@@ -4,7 +4,6 @@ import { useCan, useCommand, useSession } from "../app/sessionContext";
 import { ACTIONS, LIBRARY } from "../generated/words";
 import { BookIcon, ThumbUpIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
-import styles from "./JudgeButtons.module.css";
 import buttons from "../ui/buttons.module.css";
 import typography from "../ui/typography.module.css";
 
@@ -27,7 +26,7 @@ export function JudgeButtons({ accepted, saved, isNewest }: Props) {
       </p>
     ) : null;
   return (
-    <div className={`${buttons.row} ${styles.judge}`}>
+    <div className={buttons.row}>
       <Button
         size="compact-sm"
         variant={accepted ? "light" : "default"}

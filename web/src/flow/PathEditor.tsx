@@ -6,7 +6,6 @@ import { PATHS } from "../generated/words";
 import { EditIcon } from "../ui/icons";
 import { PathForm } from "./PathForm";
 import type { FlowSpec } from "./spec";
-import styles from "./PathEditor.module.css";
 
 /** The edited rest of the path. `hasMoved`: the path changed during the edit, so the form was restarted. */
 interface EditedRest {
@@ -27,7 +26,7 @@ export function PathEditor({ flows }: { flows: readonly FlowSpec[] }) {
   const pathKey = `${snapshot.turn.number} ${id} ${path.remaining.join()}`;
   if (edited === null)
     return (
-      <Button className={styles.edit} size="compact-sm" variant="subtle" leftSection={<EditIcon size={15} />} autoFocus={restoreFocus} onClick={() => setEdited({ pathKey, isSent: false, hasMoved: false })} data-testid="path-edit">
+      <Button mt={8} size="compact-sm" variant="subtle" leftSection={<EditIcon size={15} />} autoFocus={restoreFocus} onClick={() => setEdited({ pathKey, isSent: false, hasMoved: false })} data-testid="path-edit">
         {PATHS.edit_rest}
       </Button>
     );

@@ -55,7 +55,7 @@ export function PathForm({ flows, path, after = "", note = "", command, saveLabe
           {note}
         </p>
       )}
-      <ol className={styles.rows}>
+      <ol role="list" className={styles.rows}>
         {edited.map((_, index) => (
           <PathRow key={index} flows={flows} path={edited} index={index} after={after} onChange={setEdited} />
         ))}
@@ -82,7 +82,7 @@ export function PathForm({ flows, path, after = "", note = "", command, saveLabe
           data-testid={`given-${name}`}
         />
       ))}
-      <ul className={styles.problems} aria-live="polite" data-testid="path-problems">
+      <ul role="list" className={styles.problems} aria-live="polite" data-testid="path-problems">
         {problems.map((problem) => (
           <li key={problem} className={typography.problem}>
             {problem}

@@ -49,7 +49,7 @@ export default function TablesQuestion({ question, tables }: { question: Questio
           data-testid="tables-filter"
         />
       )}
-      <ul className={styles.list}>
+      <ul role="list" className={styles.list}>
         {visible.map((table) => (
           <li key={table.name} data-testid="table-choice">
             <Checkbox checked={selected.has(table.name)} onChange={(event) => select(table.name, event.currentTarget.checked)} label={<code>{table.name}</code>} description={table.reason || undefined} />
@@ -73,7 +73,7 @@ function Columns({ table }: { table: TableChoice }) {
   return (
     <details className={styles.columns}>
       <summary className={typography.dimmed}>{fill(table.columns.length === 1 ? TABLES.column : TABLES.columns, { count: table.columns.length })}</summary>
-      <ul>
+      <ul role="list">
         {table.columns.map((column) => (
           <li key={column}>
             <code>{column}</code>

@@ -34,9 +34,9 @@ export default function InboxPanel({ opened, waiting, current, onClose, onClosed
   return (
     <Drawer opened={opened} onClose={onClose} position="right" returnFocus={false} size={380} padding="sm" title={PAGE.waiting} closeButtonProps={{ "aria-label": SIGNS.close_inbox }}>
       <AfterUnmount callback={onClosed} />
-      <div className={styles.inbox} data-testid="inbox-panel" onKeyDown={moveFocus}>
+      <div data-testid="inbox-panel" onKeyDown={moveFocus}>
         {waiting.sessions?.length === 0 && <p className={typography.dimmed}>{PAGE.nothing_waits}</p>}
-        <ul ref={list}>
+        <ul role="list" ref={list}>
           {waiting.sessions?.map((session, index) => (
             <li key={session.session_id}>
               <InboxItem session={session} current={session.session_id === current} first={index === 0} onSelect={onSelect} />

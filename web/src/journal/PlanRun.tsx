@@ -14,7 +14,7 @@ export function PlanRun({ entry }: { entry: TurnEntry }) {
   const lanes = Math.max(1, ...places.map(({ lane, passing }) => Math.max(lane, ...passing) + 1));
   const hasRail = lanes <= MAX_LANES;
   return (
-    <ol className={`${actionItemStyles.actions} ${actionItemStyles.planRun}`} style={{ "--rail": `${hasRail ? railWidth(lanes) : 24}px` } as React.CSSProperties}>
+    <ol role="list" className={actionItemStyles.planRun} style={{ "--rail": `${hasRail ? railWidth(lanes) : 24}px` } as React.CSSProperties}>
       {actions.map((action, row) => {
         const place = places[row];
         return (

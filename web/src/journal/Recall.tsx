@@ -13,7 +13,7 @@ export function Recall({ recalled }: { recalled: readonly Recalled[] }) {
   return (
     <details className={detailsStyles.disclosure} data-testid="recalled">
       <summary>{recalled.length === 1 ? JOURNAL.recalled_one : fill(JOURNAL.recalled, { count: recalled.length })}</summary>
-      <ul className={styles.recalled}>
+      <ul role="list" className={styles.recalled}>
         {recalled.map((recall) => (
           <li key={recall.session_id + recall.request}>
             <a

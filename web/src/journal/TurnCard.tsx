@@ -10,7 +10,6 @@ import { PlanRun } from "./PlanRun";
 import { Recall } from "./Recall";
 import styles from "./TurnCard.module.css";
 import callHeadStyles from "../ui/callHead.module.css";
-import actionItemStyles from "./ActionItem.module.css";
 import cardStyles from "./card.module.css";
 import detailsStyles from "../ui/Details.module.css";
 import typography from "../ui/typography.module.css";
@@ -34,7 +33,7 @@ export default function TurnCard({ entry, by, byPerson }: { entry: TurnEntry; by
       {isPlanRun ? (
         <PlanRun entry={entry} />
       ) : (
-        <ul className={actionItemStyles.actions}>
+        <ul role="list">
           {entry.actions.map((action) => (
             <li key={action.key}>
               <ActionItem action={action} turn={entry.number} />
@@ -80,7 +79,7 @@ export function Verdict({ verdict, hideText = false }: { verdict: VerdictLine; h
         </span>
       </p>
       {verdict.sub_goals && (
-        <ul className={actionItemStyles.actions} data-testid="sub-goal-verdicts">
+        <ul role="list" data-testid="sub-goal-verdicts">
           {verdict.sub_goals.map((subGoal) => (
             <li key={subGoal.sub_goal}>
               <Badge tone={subGoal.tone}>{subGoal.word}</Badge> <strong>{subGoal.sub_goal}</strong> <span className={typography.dimmed}>{subGoal.text}</span>

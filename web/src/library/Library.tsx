@@ -164,7 +164,7 @@ function ItemList<T>({ result, emptyText, children }: { result: FetchResult<Item
   if (page.items.length === 0) return <p className={typography.hint}>{emptyText}</p>;
   return (
     <>
-      <ul className={styles.list}>{page.items.map(children)}</ul>
+      <ul role="list">{page.items.map(children)}</ul>
       {page.total > page.items.length && <p className={typography.dimmed}>{fill(LIBRARY.more_search, { count: page.total - page.items.length })}</p>}
     </>
   );

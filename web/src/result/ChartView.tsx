@@ -32,7 +32,7 @@ function Bars({ chart: { labels, series } }: { chart: Chart }) {
   const range = Math.max(0, ...values) - low || 1;
   const percent = (value: number) => `${(value / range) * 100}%`;
   return (
-    <ul className={styles.bars}>
+    <ul role="list" className={styles.bars}>
       {labels.map((label, row) => (
         <li key={row}>
           <span className={styles.label} title={label}>

@@ -70,7 +70,7 @@ function OfferedPlan({ draft, snapshot }: { draft: Offered<"plan">; snapshot: Sn
       <p className={planTextStyles.goal}>
         <InlineText text={draft.goal} />
       </p>
-      <ol className={styles.steps} aria-label={isRevision ? REVIEW.offer_changes : REVIEW.steps}>
+      <ol role="list" className={styles.steps} aria-label={isRevision ? REVIEW.offer_changes : REVIEW.steps}>
         {rows.map((row) => (
           <OfferedStep key={`${row.what} ${row.step.id ?? row.number}`} row={row} steps={steps} isRevision={isRevision} section={snapshot.steps[row.step.id ?? ""]} />
         ))}

@@ -90,7 +90,7 @@ export function PlanSteps({ edit, editable, onChange, sections, problems, nextId
   const isAdding = form !== null && !edit.steps.some(({ key }) => key === form.key);
   return (
     <>
-      <ol className={styles.steps} aria-label={REVIEW.steps} ref={list} data-dragging={dragged !== null || undefined}>
+      <ol role="list" className={styles.steps} aria-label={REVIEW.steps} ref={list} data-dragging={dragged !== null || undefined}>
         {edit.steps.map((row, index) =>
           form?.key === row.key && editable ? (
             <li key={row.key} className={stepRowStyles.step} data-testid="plan-step">

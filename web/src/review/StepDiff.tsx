@@ -25,7 +25,7 @@ export function StepDiff({ before, after, sections, versions }: Props) {
   const displayName = useDisplayName();
   const [from, to] = [Math.min(before.version, after.version), Math.max(before.version, after.version)];
   return (
-    <ul className={styles.diff} data-testid="step-diff">
+    <ul role="list" className={styles.diff} data-testid="step-diff">
       {versions
         .filter(({ version }) => from < version && version <= to)
         .map((planVersion) => (

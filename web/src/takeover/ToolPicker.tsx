@@ -40,7 +40,7 @@ export function ToolPicker({ onChoice, isUsable = () => true, autoFocus = false 
       {problem && <p className={typography.problem}>{problem}</p>}
       {!tools && !problem && <Loader size="sm" aria-label={SIGNS.loading} />}
       {tools?.length === 0 && <p className={typography.hint}>{PAGE.tools_none}</p>}
-      <ul className={styles.tools}>
+      <ul role="list" className={styles.tools}>
         {tools?.map((tool) => (
           <li key={tool.name}>
             <button type="button" onClick={() => onChoice(tool)} data-testid="tool">

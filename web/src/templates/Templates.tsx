@@ -30,7 +30,7 @@ export function Templates({ onStarted }: { onStarted: () => void }) {
     <>
       <ImportTemplate onImported={() => setLoadCount(loadCount + 1)} />
       {page.templates.length === 0 && <p className={typography.hint}>{TEMPLATES.none}</p>}
-      <ul className={libraryStyles.list}>
+      <ul role="list">
         {[...page.templates, ...page.shipped].map((template) => (
           <TemplateItem key={template.id} template={template} onOpen={(to) => setOpened({ id: template.id, to })} onDeleted={() => setLoadCount(loadCount + 1)} />
         ))}
