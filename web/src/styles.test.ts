@@ -60,3 +60,10 @@ it("modules have only classes that a component names", () => {
   );
   expect(unused).toEqual([]);
 });
+
+it("nothing looks for an element by its class: the build renames classes", () => {
+  const queries = paths.filter((path) => /\.tsx?$/.test(path) && !path.includes(".test.")).flatMap((path) =>
+    [...readFileSync(path, "utf8").matchAll(/(?:querySelector(?:All)?|closest|matches)(?:<[^(]*>)?\(["'`][^"'`]*\.[a-z]/g)].map(([query]) => `${nameOf(path)}: ${query}`),
+  );
+  expect(queries).toEqual([]);
+});

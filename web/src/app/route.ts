@@ -13,7 +13,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-export function sessionIdOf(path: string): string | null {
+function sessionIdOf(path: string): string | null {
   return path.startsWith(ROOT) ? (/^s\/([A-Za-z0-9_-]{1,64})\/?$/.exec(path.slice(ROOT.length))?.[1] ?? null) : null;
 }
 

@@ -59,7 +59,7 @@ export function useCommand(): CommandSender {
   return { send: (command, draftKeys) => setId(client.send(command, draftKeys)), busy, error };
 }
 
-export interface BatchSender {
+interface BatchSender {
   send(commands: readonly Command[]): void;
   busy: boolean;
   errors: readonly Notice[];

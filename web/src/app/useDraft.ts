@@ -6,7 +6,7 @@ import { isObject } from "../ui/values";
 import { useSession } from "./sessionContext";
 
 /** Returns true if a stored value is valid: another release or another program may have written it. */
-export type TypeGuard<T> = (value: unknown) => value is T;
+type TypeGuard<T> = (value: unknown) => value is T;
 
 export interface DraftField<T> {
   /** Names the draft, for the command that sends it. */

@@ -7,7 +7,7 @@ import { checkPath } from "../net/api";
 import type { PathCheck } from "../protocol";
 import { TrashIcon, CheckIcon, PlusIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
-import { allowedNodes, insertableNodes, insertNode, type Path, removeNode, replaceNode } from "./pathEdit";
+import { allowedNodes, insertableNodes, type Path } from "./pathEdit";
 import { type FlowSpec, readableName, splitTool, toolTitle } from "./spec";
 import styles from "./PathForm.module.css";
 import buttons from "../ui/buttons.module.css";
@@ -61,7 +61,7 @@ export function PathForm({ flows, path, after = "", note = "", command, saveLabe
         ))}
       </ol>
       <div className={buttons.row}>
-        <AddNodeMenu flows={flows} label={PATHS.add_last} tools={insertableNodes(flows, edited, edited.length, after)} onAdd={(tool) => setEdited(insertNode(edited, edited.length, tool))}>
+        <AddNodeMenu flows={flows} label={PATHS.add_last} tools={insertableNodes(flows, edited, edited.length, after)} onAdd={(tool) => setEdited([...edited, tool])}>
           {PATHS.add}
         </AddNodeMenu>
         {rest.length > 0 && (
@@ -148,9 +148,9 @@ function PathRow({ flows, path, index, after, onChange }: PathRowProps) {
   return (
     <li className={styles.row} data-testid="path-row">
       <span className={stepNumberStyles.number}>{index + 1}</span>
-      <NativeSelect size="sm" aria-label={fill(PATHS.node, { number: index + 1 })} autoFocus={index === 0} value={tool} data={data} error={!allowed.includes(tool)} onChange={(event) => onChange(replaceNode(path, index, event.currentTarget.value))} data-testid="path-node" />
-      <AddNodeMenu flows={flows} label={fill(PATHS.insert, { node: toolTitle(flows, tool) })} tools={insertableNodes(flows, path, index, after).filter((node) => splitTool(node)[0] === flow || index === 0)} onAdd={(name) => onChange(insertNode(path, index, name))} />
-      <ActionIcon variant="subtle" color="gray" size="md" aria-label={fill(PATHS.remove, { node: toolTitle(flows, tool) })} onClick={() => onChange(removeNode(path, index))} data-testid="path-remove">
+      <NativeSelect size="sm" aria-label={fill(PATHS.node, { number: index + 1 })} autoFocus={index === 0} value={tool} data={data} error={!allowed.includes(tool)} onChange={(event) => onChange(path.with(index, event.currentTarget.value))} data-testid="path-node" />
+      <AddNodeMenu flows={flows} label={fill(PATHS.insert, { node: toolTitle(flows, tool) })} tools={insertableNodes(flows, path, index, after).filter((node) => splitTool(node)[0] === flow || index === 0)} onAdd={(name) => onChange(path.toSpliced(index, 0, name))} />
+      <ActionIcon variant="subtle" color="gray" size="md" aria-label={fill(PATHS.remove, { node: toolTitle(flows, tool) })} onClick={() => onChange(path.toSpliced(index, 1))} data-testid="path-remove">
         <TrashIcon size={16} />
       </ActionIcon>
     </li>

@@ -24,7 +24,7 @@ export interface NodeView {
   exitReason: string;
 }
 
-export interface EdgeView {
+interface EdgeView {
   from: string;
   to: string;
   state: EdgeState;

@@ -4,7 +4,7 @@ import { fetchFlows } from "../net/api";
 import { errorMessage } from "../ui/useFetch";
 import type { FlowSpec } from "./spec";
 
-export interface FlowsState {
+interface FlowsState {
   flows: readonly FlowSpec[] | null;
   /** Why loading failed. The next component that needs the flows loads them again. */
   problem: string;

@@ -1,4 +1,4 @@
-// Edits to the rest of a path. Pure operations on a list of tools "<flow>.<node>".
+// What an edit of a path can choose. A path is a list of tools "<flow>.<node>". Pure.
 import { flowOf, type FlowSpec, nodeOf, splitTool, toolOf } from "./spec";
 
 export type Path = readonly string[];
@@ -16,12 +16,6 @@ export function allowedNodes(flows: readonly FlowSpec[], path: Path, index: numb
   const names = next ?? flow.nodes.map((node) => node.name);
   return names.map((next) => toolOf(name, next));
 }
-
-export const replaceNode = (path: Path, index: number, tool: string): string[] => path.with(index, tool);
-
-export const removeNode = (path: Path, index: number): string[] => path.toSpliced(index, 1);
-
-export const insertNode = (path: Path, index: number, tool: string): string[] => path.toSpliced(index, 0, tool);
 
 /** The nodes that can be inserted before this place. */
 export function insertableNodes(flows: readonly FlowSpec[], path: Path, index: number, after: string): string[] {

@@ -53,6 +53,6 @@ export function Inbox() {
 }
 
 /** For example "(2) A calculator · Parley": the count is visible from other tabs. */
-export function tabTitle(waiting: number, title: string): string {
+function tabTitle(waiting: number, title: string): string {
   return `${waiting > 0 ? `(${waiting}) ` : ""}${title ? `${title} · ` : ""}Parley`;
 }

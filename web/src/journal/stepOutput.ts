@@ -1,7 +1,7 @@
 // Parses what a user types as the output of a step: JSON, or else plain text. Pure.
 import { fill, REVIEW } from "../generated/words";
 
-export interface ParsedOutput {
+interface ParsedOutput {
   value: unknown;
   /** Why the text is refused; "" if it is accepted. */
   problem: string;

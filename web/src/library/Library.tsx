@@ -27,7 +27,7 @@ interface ItemPage<T> {
   total: number;
 }
 
-export type LibraryTab = "questions" | "templates" | "proposals";
+type LibraryTab = "questions" | "templates" | "proposals";
 
 interface Props {
   tab?: LibraryTab;

@@ -41,8 +41,8 @@ export interface SessionSummary {
 
 const API = `${ROOT}api`;
 
-export class AuthError extends Error {}
-export class RateLimitError extends Error {}
+class AuthError extends Error {}
+class RateLimitError extends Error {}
 
 async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
   return fetchJson<T>(path, { headers: { Accept: "application/json" }, signal });

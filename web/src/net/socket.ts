@@ -7,7 +7,7 @@ import { parseJson } from "./json";
 export type ConnectionFailure = "offline" | "denied" | "busy";
 export type ConnectionStatus = "connecting" | "online" | ConnectionFailure;
 
-export interface SocketHandlers {
+interface SocketHandlers {
   onStatus(status: ConnectionStatus): void;
   onMessage(message: ServerMessage): void;
   /** Called after a failed handshake, because the browser does not say why it failed. */

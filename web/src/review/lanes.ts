@@ -11,7 +11,7 @@ export interface LanePlace {
   continues: boolean;
 }
 
-export interface LaneNode {
+interface LaneNode {
   id: string;
   needs: readonly string[];
 }

@@ -1,7 +1,7 @@
 // Form fields from a tool's JSON schema, and arguments from the fields. Pure.
 import { isObject } from "../ui/values";
 
-export type FieldKind = "text" | "number" | "integer" | "choice" | "list" | "flag" | "json";
+type FieldKind = "text" | "number" | "integer" | "choice" | "list" | "flag" | "json";
 
 export interface Field {
   name: string;
@@ -86,9 +86,9 @@ function toFieldValue(field: Field, value: unknown): FieldValue {
 }
 
 /** The whole text is one reference to a step's output, which can stand for a value of any type. */
-export const isReference = (value: FieldValue): value is string => typeof value === "string" && /^\s*{{[^{}]*}}\s*$/.test(value);
+const isReference = (value: FieldValue): value is string => typeof value === "string" && /^\s*{{[^{}]*}}\s*$/.test(value);
 
-export interface ParsedFields {
+interface ParsedFields {
   arguments: Record<string, unknown>;
   /** By field: why its content is not a valid argument. */
   problems: Record<string, string>;

@@ -4,7 +4,7 @@ import { REVIEW } from "../generated/words";
 import { ArgumentInput } from "../takeover/ArgumentInput";
 import { emptyValue, type Field, fieldsOf, type FieldValue, missingFields, parseFields, toFieldValues } from "../takeover/fields";
 
-export interface ValuesForm {
+interface ValuesForm {
   fields: readonly Field[];
   fieldValues: Record<string, FieldValue>;
   setFieldValue: (name: string, value: FieldValue) => void;

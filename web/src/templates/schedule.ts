@@ -5,7 +5,7 @@ export const WHEN = ["by_hand", "daily", "once"] as const;
 export type When = (typeof WHEN)[number];
 
 /** `time` is HH:MM in `zone`; `date` is a date and time in this browser's zone. "" means empty. */
-export interface ScheduleFields {
+interface ScheduleFields {
   when: When;
   time: string;
   date: string;
