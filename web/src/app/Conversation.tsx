@@ -69,5 +69,6 @@ function newestReply(journal: SessionState["journal"]): string {
 
 function subjectOf(snapshot: Snapshot | null): string {
   if (!snapshot || (activeService(snapshot) && !snapshot.offer)) return "";
-  return `${snapshot.offer?.version} ${snapshot.phase} ${snapshot.plan?.version} ${snapshot.code?.version} ${snapshot.question?.question_id}`;
+  const { offer, phase, plan, code, question } = snapshot;
+  return `${offer?.version} ${phase} ${plan?.version} ${code?.version} ${question?.question_id}`;
 }

@@ -64,7 +64,8 @@ function UsageNote() {
   const usage = useSession(({ state }) => state.snapshot?.usage);
   if (!usage || usage.calls === 0) return null;
   const tokens = usage.prompt_tokens + usage.completion_tokens;
-  const detail = `${pluralize(usage.calls, "model call")}: ${usage.prompt_tokens.toLocaleString("en")} tokens read (${usage.cached_tokens.toLocaleString("en")} cached), ${usage.completion_tokens.toLocaleString("en")} written${budgetText(usage)}`;
+  const [read, cached, written] = [usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens].map((count) => count.toLocaleString("en"));
+  const detail = `${pluralize(usage.calls, "model call")}: ${read} tokens read (${cached} cached), ${written} written${budgetText(usage)}`;
   return (
     <Tooltip label={detail} events={{ hover: true, focus: true, touch: true }} multiline maw={300}>
       <span className={styles.usage} data-testid="usage" tabIndex={0} aria-label={`${detail}, ${formatMoney(usage.cost)}`}>

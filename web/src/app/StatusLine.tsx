@@ -90,7 +90,7 @@ export function StatusLine() {
   );
 }
 
-/** How long the model's server asks to wait, counted down for the eye and said once to a screen reader; then `children`. */
+/** How long the model's server asks to wait, counted down, and said once to a screen reader; then `children`. */
 function ModelWait({ seconds, children }: { seconds: number; children: string }) {
   const [since] = useState(() => new Date().toISOString());
   const remaining = seconds - (useElapsed(since) ?? 0);
@@ -103,7 +103,7 @@ function ModelWait({ seconds, children }: { seconds: number; children: string })
   );
 }
 
-/** When the reply or the work began that goes on: the time of the newest event, except usage records and guidance messages. */
+/** When the current reply or work began: at the newest event, except usage records and guidance messages. */
 function workStartedAt({ events, snapshot }: SessionState): string | null {
   if (snapshot?.reply) return events[snapshot.reply.version - 1]?.at ?? null;
   if (!activeService(snapshot)) return null;

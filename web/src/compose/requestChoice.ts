@@ -80,7 +80,7 @@ function matches<T extends object>(chosen: T, current: T): boolean {
   return Object.entries(chosen).every(([name, value]) => current[name as keyof T] === value);
 }
 
-/** The choice for the next request of this session, how to change it, and the fields that a request with a choice carries. */
+/** The choice for the session's next request, how to change it, and the fields that a request with a choice carries. */
 export function useRequestChoice() {
   const current = useSyncExternalStore(subscribe, currentStore);
   const { sessionId, workflow, settings } = useSession(({ state: { sessionId, snapshot } }) => ({

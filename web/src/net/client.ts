@@ -71,8 +71,8 @@ export class SessionClient {
   readonly getView = (): SessionView => this.announced;
 
   /**
-   * Sends a command, and keeps it until the gateway has recorded or refused it. Returns the message id. `draftKeys` name
-   * what the user typed for it: it leaves its fields, and comes back if the command is refused.
+   * Sends a command, and keeps it until the gateway has recorded or refused it. Returns the message id. `draftKeys`
+   * name what the user typed for it: it leaves its fields, and comes back if the command is refused.
    */
   readonly send = (command: Command, draftKeys: readonly string[] = []): string => {
     const sessionId = this.view.state.sessionId ?? this.view.state.greeting?.session_id ?? null;
@@ -161,7 +161,7 @@ export class SessionClient {
     else if (item.sessionId !== null) this.socket.send({ ...item.command, id: item.id, session_id: item.sessionId });
   }
 
-  /** Refuses the largest pending command: something on the way takes less than the gateway. Sent again, it would fail again. */
+  /** Refuses the largest pending command: something on the way takes less than the gateway, and would again. */
   private readonly refuseLargest = (): void => {
     const [largest] = this.view.pending.toSorted((a, b) => commandBytes(b.command) - commandBytes(a.command));
     if (largest) this.refuse(largest, fill(TROUBLE.too_large_here, { size: formatKib(commandBytes(largest.command)) }));

@@ -70,7 +70,7 @@ function panelTitle(actions: readonly ActionSection[]): string {
   return first?.effect === "read" ? REVIEW.approve_read : REVIEW.approve_change;
 }
 
-/** Whether decisions still wait for the results of look-ups: as long as those run, and for MAX_READS_WAIT_MS at most. */
+/** Whether decisions still wait for the results of look-ups: while those run, MAX_READS_WAIT_MS at most. */
 function useReadsFirst(areRunning: boolean): boolean {
   const [isWaitOver, setIsWaitOver] = useState(false);
   useEffect(() => {
@@ -130,8 +130,8 @@ function ActionApproval({ action, waits }: { action: ActionSection; waits: boole
 
 /**
  * Loads the preview of an action. `isReady` turns true when the preview arrives, fails to load, or takes longer than
- * MAX_PREVIEW_WAIT_MS. Until then this card hides its buttons, and approval.module.css hides the cards and buttons below it, so
- * that a preview that arrives in that time cannot move a button.
+ * MAX_PREVIEW_WAIT_MS. Until then this card hides its buttons, and approval.module.css the cards and buttons below it,
+ * so that a preview that arrives in that time cannot move a button.
  */
 function usePreview(action: ActionSection): { previewState: PreviewState; isReady: boolean } {
   const sessionId = useSession(({ state }) => state.sessionId);

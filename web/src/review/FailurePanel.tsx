@@ -20,7 +20,8 @@ export function FailurePanel() {
   const command = useCommand();
   const failure = snapshot?.failure;
   const isStopped = snapshot?.phase === "resting" && snapshot.reason === "stopped";
-  const isNotStarted = snapshot?.phase === "resting" && snapshot.reason === "approved" && can("retry"); // the approved plan waits for the user to start it
+  // The approved plan waits for the user to start it.
+  const isNotStarted = snapshot?.phase === "resting" && snapshot.reason === "approved" && can("retry");
   const isUnfinished = snapshot?.phase === "resting" && !isStopped && can("retry"); // some steps of its plan failed
   if (snapshot?.phase === "resting" && snapshot.plan?.kind === "execution" && snapshot.plan.status === "cancelled" && snapshot.turn) return <CancelledPlan />;
   if (!snapshot || (!failure && !isStopped && !isUnfinished) || (isStopped && !can("retry"))) return null;

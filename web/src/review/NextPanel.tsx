@@ -25,7 +25,8 @@ export function NextPanel() {
   if (!snapshot || snapshot.phase !== "resting") return null;
   const { code } = snapshot;
   const isApproved = code?.status === "approved";
-  if (snapshot.reason !== "stopped" && can("retry")) return null; // FailurePanel shows an unfinished plan, with these buttons
+  // FailurePanel shows an unfinished plan, with these buttons.
+  if (snapshot.reason !== "stopped" && can("retry")) return null;
   return (
     <section className={panelStyles.panel} data-testid="next" aria-label={COMPOSER.next}>
       {isApproved && can("run") && canRunCode && <RunForm />}

@@ -50,12 +50,14 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
   const hasNewer = edit.base !== plan.version;
   const canEdit = can("edit");
   const sections = Object.values(snapshot?.steps ?? {});
-  const isStillRunning = snapshot?.turn === null && sections.some((section) => section?.status === "started"); // steps of the previous version
+  // Steps of the previous version still run.
+  const isStillRunning = snapshot?.turn === null && sections.some((section) => section?.status === "started");
   const isRunning = plan.status === "executing" && snapshot?.phase !== "resting";
   const shownVersion = versions.find((version) => version.version === selection.shown);
   const comparedVersion = versions.find((version) => version.version === selection.against);
   const steps = stepsOf(edit);
-  const preapproved = preapproval.version === plan.version ? preapproval.ids : []; // each version needs its own permission
+  // Each version needs its own permission.
+  const preapproved = preapproval.version === plan.version ? preapproval.ids : [];
   const preapprove = (id: string, isAllowed: boolean) => setPreapproval({ version: plan.version, ids: isAllowed ? [...preapproved, id] : preapproved.filter((other) => other !== id) });
   const stepProblems = refusal?.steps ?? {}; // from a refused edit or approval
   const isUnedited = plan.kind === "execution" && !isDirty && !hasNewer && !shownVersion && canEdit;

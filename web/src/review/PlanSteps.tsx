@@ -40,10 +40,11 @@ export function PlanSteps({ edit, editable, onChange, sections, problems, nextId
   const form = edit.form ?? null;
   const onForm = (form: OpenStep | null) => onChange({ ...edit, form });
   const list = useRef<HTMLOListElement>(null);
-  const lastOpen = useRef<number | null>(null); // the step whose form was open last: it gets the focus when the form closes
+  const lastOpen = useRef<number | null>(null); // the step whose form was open last: it gets the focus afterwards
   const [currentKey, setCurrentKey] = useState<number | null>(null);
   const [addedKey, setAddedKey] = useState<number | null>(null);
-  const [announcement, setAnnouncement] = useState({ base: 0, text: "" }); // `base`: the version in which a step was moved; later versions do not announce it
+  // `base`: the version in which a step was moved. Later versions do not announce it.
+  const [announcement, setAnnouncement] = useState({ base: 0, text: "" });
   const isExecutionPlan = nextId !== null;
   const places = isExecutionPlan ? layoutLanes(edit.steps.map(({ step }) => ({ id: step.id ?? "", needs: stepNeeds(step) }))) : [];
   const lanes = Math.max(1, ...places.map(({ lane, passing }) => Math.max(lane, ...passing) + 1));

@@ -39,7 +39,8 @@ export function StepForm({ step: opened, number, steps, onChange, onDone, onClos
   const fields = tool ? fieldsOf(tool.parameters) : [];
   const { arguments: values, problems } = parseFields(fields, fieldValues);
   const empty = fields.filter(({ name, required }) => required && fieldValues[name]?.toString() === "");
-  const emptyTexts = empty.filter(({ kind }) => kind === "text" || kind === "list"); // the user may want them empty: pressing the button again confirms it
+  // The user may want these empty: pressing the button again confirms it.
+  const emptyTexts = empty.filter(({ kind }) => kind === "text" || kind === "list");
   const isValid = empty.length === emptyTexts.length && Object.keys(problems).length === 0;
   for (const field of empty) problems[field.name] ??= emptyTexts.includes(field) ? REVIEW.field_empty : REVIEW.field_needed;
   const others = steps.filter((row) => row.step.id !== step.id);
@@ -74,7 +75,8 @@ export function StepForm({ step: opened, number, steps, onChange, onDone, onClos
         submit();
       }}
       onKeyDown={(event) => {
-        const list = event.target instanceof Element && event.target.hasAttribute("aria-controls"); // an open list: Escape closes only that
+        // Escape closes only an open list.
+        const list = event.target instanceof Element && event.target.hasAttribute("aria-controls");
         if (event.key !== "Escape" || list) return;
         event.stopPropagation();
         onClose();

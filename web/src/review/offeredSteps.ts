@@ -5,7 +5,7 @@ import { type StepChange, stepChanges } from "./stepChanges";
 export interface OfferedSteps {
   /** Whether it revises the plan that is there: they share steps. */
   isRevision: boolean;
-  /** The steps in order, each with its number in the offered plan; those that it leaves out have none, and come last. */
+  /** The steps in order, each with its number in the offered plan; those that it leaves out have none, and are last. */
   rows: readonly (StepChange & { number: number | null })[];
 }
 

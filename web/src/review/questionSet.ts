@@ -20,7 +20,10 @@ export const questionsOf = (question: QuestionSection): readonly FurtherQuestion
 /** Whether the question is answered in a form: its options may be combined, or more questions come with it. */
 export const needsForm = ({ several, further }: QuestionSection): boolean => several || further.length > 0;
 
-/** Whether what is written in the composer answers it. With fields to fill, or nothing but its options, it does not: it is a message about the question. */
+/**
+ * Whether what is written in the composer answers the question. With fields to fill, or nothing but its options, it does
+ * not: it is a message about the question.
+ */
 export const takesText = ({ about, form }: QuestionSection): boolean => form?.type !== "object" && about !== "uncertain";
 
 export const replyTo = (asked: FurtherQuestionSection, replies: Replies): Reply => replies[asked.question_id] ?? NO_REPLY;

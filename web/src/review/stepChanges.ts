@@ -29,7 +29,7 @@ function unmovedIds(before: readonly StepOutput[], after: readonly StepOutput[])
     const place = places.get(step.id);
     return place === undefined ? [] : [{ id: step.id, place }];
   });
-  const runs: { ids: StepOutput["id"][]; place: number }[] = []; // for each step, the longest ordered run that ends with it
+  const runs: { ids: StepOutput["id"][]; place: number }[] = []; // for each step, the longest run that ends with it
   for (const { id, place } of both) {
     const best = runs.filter((run) => run.place < place).reduce<StepOutput["id"][]>((longest, { ids }) => (ids.length > longest.length ? ids : longest), []);
     runs.push({ ids: [...best, id], place });

@@ -20,7 +20,8 @@ export function reduce(state: SessionState, message: ServerMessage): SessionStat
     case "forked":
       return isForSession(state, message) ? { ...state, forkId: message.fork_id } : state;
     case "error":
-      if (message.code === "already_done") return state; // the page sent the command twice because the connection was lost; it is recorded once
+      // The page sent the command twice because the connection was lost. It is recorded once.
+      if (message.code === "already_done") return state;
       if (MISSING_SESSION_CODES.has(message.code) && isForSession(state, message) && !state.snapshot && state.appliedVersion === 0)
         return { ...state, missing: message.message };
       if (isTransient(message)) return withNotice(state, { kind: "info", code: message.code, text: fill(TROUBLE.retrying, { why: message.message }), hint: "", replyTo: null });
@@ -113,7 +114,8 @@ function withChanges(snapshot: Snapshot | null, { session_id, event, changed, ca
 function withDelta(state: SessionState, delta: ServerMessageOf<"delta">): SessionState {
   if (delta.draft_id === state.endedDraft) return state;
   const reply = state.snapshot?.reply;
-  if (reply && state.draft?.work === reply.version && delta.work !== reply.version) return state; // the reply is shown, and not what is written beside it
+  // The reply is shown, and not what is written beside it.
+  if (reply && state.draft?.work === reply.version && delta.work !== reply.version) return state;
   const previous = state.draft?.id === delta.draft_id ? state.draft.text : "";
   const hasGap = delta.offset > codePointLength(previous);
   const text = codePointPrefix(previous, delta.offset) + delta.text;
@@ -132,7 +134,8 @@ function withoutRetryNotices(state: SessionState): SessionState {
 
 function withNotice(state: SessionState, notice: Omit<Notice, "key">): SessionState {
   const key = state.lastNoticeKey + 1;
-  const others = state.notices.filter((other) => other.kind === "error" || other.text !== notice.text); // do not repeat the same notice
+  // The same notice is not repeated.
+  const others = state.notices.filter((other) => other.kind === "error" || other.text !== notice.text);
   return { ...state, lastNoticeKey: key, notices: [...others, { ...notice, key }].slice(-MAX_NOTICES) };
 }
 

@@ -9,7 +9,7 @@ import typography from "../ui/typography.module.css";
 const MAX_BYTES = 250_000; // the gateway accepts as many characters
 
 export function ImportTemplate({ onImported }: { onImported: () => void }) {
-  const resetFile = useRef<() => void>(null); // clears the selection, so that the user can choose a corrected file again
+  const resetFile = useRef<() => void>(null); // clears the selection: a corrected file can be chosen again
   const [importedName, setImportedName] = useState("");
   const { busy, problem, submit } = useSubmit();
   const importFile = async (file: File) => {

@@ -27,7 +27,8 @@ export function toFields(schedule: Schedule | null): ScheduleFields {
 /** The format of <input type="datetime-local">. */
 function toLocalInput(date: Date): string {
   const padded = (number: number) => String(number).padStart(2, "0");
-  return `${date.getFullYear()}-${padded(date.getMonth() + 1)}-${padded(date.getDate())}T${padded(date.getHours())}:${padded(date.getMinutes())}`;
+  const day = `${date.getFullYear()}-${padded(date.getMonth() + 1)}-${padded(date.getDate())}`;
+  return `${day}T${padded(date.getHours())}:${padded(date.getMinutes())}`;
 }
 
 /** Whether the selected kind has its time. */

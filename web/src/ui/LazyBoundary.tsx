@@ -3,7 +3,10 @@ import { Component, type ReactNode, Suspense } from "react";
 import { TROUBLE } from "../generated/words";
 import typography from "./typography.module.css";
 
-/** Shows `fallback` while its children load. If they cannot be loaded or shown, it shows `failed`, or a message with a button that reloads the page; the rest of the page stays usable. */
+/**
+ * Shows `fallback` while its children load. If they cannot be loaded or shown, it shows `failed`, or a message with a
+ * button that reloads the page; the rest of the page stays usable.
+ */
 export class LazyBoundary extends Component<{ fallback?: ReactNode; failed?: ReactNode; children: ReactNode }, { hasFailed: boolean }> {
   override state = { hasFailed: false };
 

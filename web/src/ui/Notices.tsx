@@ -16,7 +16,8 @@ export function Notices() {
   const isEscalated = useSession(({ state }) => state.snapshot?.phase === "escalated");
   // In an escalated session a panel already shows the information that other notices would repeat.
   const isRelevant = (notice: Notice) => !isEscalated || notice.kind === "error" || TRANSIENT_CODES.has(notice.code);
-  const visible = notices.filter((notice) => isRelevant(notice) && !notice.steps); // step problems are shown at their steps
+  // The problems of steps are shown at their steps.
+  const visible = notices.filter((notice) => isRelevant(notice) && !notice.steps);
   return (
     <div className={styles.notices} data-testid="notices">
       {visible.map((notice) => (

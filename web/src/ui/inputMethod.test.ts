@@ -6,7 +6,7 @@ import { isComposing, withholdComposing } from "./inputMethod";
 
 const press = (key: string, keyCode: number, composing: boolean) => Object.assign(new Event("keydown", { cancelable: true }), { key, keyCode, isComposing: composing });
 
-/** Dispatches the key. Returns whether a handler of the page got it, and whether the input method's default was prevented. */
+/** Dispatches the key. Returns whether a handler got it, and whether the input method's default was prevented. */
 function handled(key: string, keyCode: number, composing: boolean): { reached: boolean; prevented: boolean } {
   const page = new EventTarget();
   withholdComposing(page);

@@ -1,4 +1,4 @@
-// Keys that belong to an input method, such as the Enter that accepts a Japanese word. No part of the page reacts to them.
+// Keys that belong to an input method, such as the Enter that accepts a Japanese word. The page ignores them.
 
 /**
  * Whether an input method handles the key. Safari reports the end of the composition before the key that ended it: then
