@@ -3,7 +3,7 @@
 from tests.e2e.browser import Person
 from tests.e2e.parley_process import RunningParley
 
-MOST = 20  # components for one piece of a draft; the whole page has some 500
+MOST = 20  # components for one piece of a draft; all that the page shows then are some 200
 # React tells a hook for developer tools of each commit. It notes how many components were rendered again in it, if the
 # draft had grown. A component that was not reached has the same children as before.
 COUNT_RENDERS = """() => {
