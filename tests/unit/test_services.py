@@ -68,16 +68,6 @@ def test_the_image_has_a_user_for_each_service(tmp_path: Path) -> None:
         assert container.get("group_add", [str(groups["postgres"])]) == [str(groups["postgres"])], name
 
 
-def test_the_image_gets_every_document_that_the_page_is_built_from() -> None:
-    scripts = [path.read_text("utf-8") for path in (ROOT / "web" / "scripts").glob("*.mjs")]
-    read = set(re.findall(r"[\"']\.\./\.\./(docs/[^\"']+)", "\n".join(scripts)))
-    (copied,) = re.findall(r"^COPY (docs/.+) /build/docs/$", (ROOT / "Dockerfile").read_text("utf-8"), re.MULTILINE)
-    assert read
-    assert set(copied.split()) == read
-    dockerignore = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
-    assert [name for name in read if f"!{name}" not in dockerignore] == []
-
-
 def test_compose_runs_the_services_and_no_others() -> None:
     assert COMPOSE["provision"]["environment"]["SECRETS_DIR"] == f"/run/parley/{OPERATOR}"
     commands = {name: container.get("command", [])[2:] for name, container in COMPOSE.items()}
