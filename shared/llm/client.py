@@ -123,7 +123,7 @@ class OpenAIModel:
             with observe_call(request.model, request.role, self._client.base_url.host) as observe:
                 try:
                     await self._stream(request, ability, attempt_state)
-                    # in a thread: repairing a long reply can block for a second
+                    # in a thread: a repair blocks for seconds at worst
                     parsed = await asyncio.to_thread(read_reply, attempt_state.draft, request.reply)
                     if request.refuse and (why := request.refuse(parsed)):
                         raise InvalidReply(why, raw=attempt_state.draft.text)
