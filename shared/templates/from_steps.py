@@ -11,9 +11,9 @@ from parley.events.values import Step
 from parley.protocol.templates import Candidate, ChosenValue, Parameter, Template, TemplateStep
 from shared.domain.errors import Invalid
 from shared.plan_checks.argument_kinds import EXECUTED, argument_kind
+from shared.repair.reader import schema_at
 from shared.templates.checks import Tools
 from shared.templates.parameters import reference
-from shared.templates.schemas import schema_at
 
 type Path = tuple[str | int, ...]
 
