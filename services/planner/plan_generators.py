@@ -8,6 +8,7 @@ from typing import Any
 import structlog
 from pydantic import ValidationError
 
+from parley.events.problems import problem_sentences
 from parley.events.values import Step
 from parley.plan_generator import Draft, DraftContext, PlanGenerator
 from parley.protocol.tools import ToolPage, ToolSpec
@@ -133,7 +134,8 @@ def _to_command(draft: Draft, session: Session, known: Mapping[str, ToolSpec]) -
         fields = {"goal": draft.goal[:50_000], "notes": draft.notes[:10_000], "checks": checked_plan.checks}
         return c.DraftPlan(kind="execution", steps=checked_plan.steps, **fields), checked_plan.problems
     except (ValidationError, TypeError) as error:
-        raise GeneratorFailed(f"Its draft is none: {_error_text(error)}") from error
+        problems = problem_sentences(error.errors(), whole="step") if isinstance(error, ValidationError) else error
+        raise GeneratorFailed(f"Its draft is none: {problems}") from error
 
 
 def _allowed_fields(step: Step) -> Step:
@@ -152,13 +154,6 @@ async def _ask_model[R: Reply](
 def _render_partial(partial_reply: Mapping[str, Any]) -> str:
     """The text that the model has written so far."""
     return "\n\n".join(value for name, value in partial_reply.items() if name != "kind" and isinstance(value, str))
-
-
-def _error_text(error: Exception) -> str:
-    if not isinstance(error, ValidationError):
-        return str(error)
-    first = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def _load(name: str) -> PlanGenerator | str | None:

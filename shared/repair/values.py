@@ -9,7 +9,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from shared.repair.bounds import is_bounded
+from shared.repair.bounds import is_bounded, is_finite
 
 MAX_QUOTE = 80  # characters of a quoted value
 MAX_TEXT = 100_000  # characters; longer texts are not parsed
@@ -50,14 +50,14 @@ def quoted(value: JsonValue) -> str:
 
 
 def decoded(value: JsonValue) -> JsonValue:
-    """The value of a JSON object or array in a text; other texts, such as numeric ids, stay as they are."""
+    """The value of a JSON object or array in a text, as some tools return it; other texts, such as ids, stay."""
     if not isinstance(value, str) or value[:1] not in ("{", "["):
         return value
     try:
         parsed: JsonValue = json.loads(value)
     except (ValueError, RecursionError):
         return value
-    return parsed
+    return parsed if is_finite(parsed) else value
 
 
 def parse_text(value: JsonValue, *kinds: type) -> JsonValue:
