@@ -15,7 +15,7 @@ from openai import APIStatusError
 from pydantic import BaseModel
 
 from parley.events.values import CallOutcome, ModelCall
-from shared.llm.completion import ErrorAnswer, PartialReply
+from shared.llm.completion import ErrorAnswer, PartialReply, Tokens, cost, estimate
 from shared.llm.endpoint import openai_client
 from shared.llm.errors import ModelFailed, ModelMisconfigured, ModelUnreachable
 from shared.llm.faults import InvalidReply, SettingNames, TransientFault, UnsupportedRequest, classify
@@ -26,7 +26,6 @@ from shared.llm.schema import Capabilities, chat_messages, instruction, response
 from shared.llm.stream import collect
 from shared.llm.text_objects import without_thoughts
 from shared.llm.types import Message, ModelRequest, Role
-from shared.llm.usage import Tokens, cost, estimate
 from shared.settings import Settings
 from shared.telemetry import metrics
 

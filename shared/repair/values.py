@@ -10,6 +10,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from shared.repair.bounds import is_bounded, is_finite
+from shared.text import cut
 
 MAX_QUOTE = 80  # characters of a quoted value
 MAX_TEXT = 100_000  # characters; longer texts are not parsed
@@ -45,8 +46,7 @@ def json_type(value: JsonValue) -> str:
 
 def quoted(value: JsonValue) -> str:
     """The value in a sentence."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= MAX_QUOTE else f"{text[: MAX_QUOTE - 1]}…"
+    return cut(json.dumps(value, ensure_ascii=False), MAX_QUOTE)
 
 
 def decoded(value: JsonValue) -> JsonValue:

@@ -11,11 +11,11 @@ from pydantic import BaseModel, ConfigDict
 from parley.events.values import ModelCall
 from shared.domain.storable import storable
 from shared.llm import Message, ModelFailed, ModelRequest, ScriptedModel
+from shared.llm.completion import Tokens, cost, estimate
 from shared.llm.faults import InvalidReply, shorten
 from shared.llm.parsing import parse_reply
 from shared.llm.schema import strict_schema
 from shared.llm.text_objects import partial_object
-from shared.llm.usage import Tokens, cost, estimate
 
 
 class Item(BaseModel):
