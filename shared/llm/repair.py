@@ -12,7 +12,11 @@ from typing import Any
 from shared.domain.storable import storable
 from shared.llm.text_objects import COMMENT, STRING
 
-_PROGRAM = "import sys, json, json_repair; sys.stdout.write(json_repair.repair_json(json.load(sys.stdin)))"
+_PROGRAM = """
+import json, resource, sys, json_repair
+resource.setrlimit(resource.RLIMIT_CPU, (10, 10))  # seconds; it ends even if the caller is gone
+sys.stdout.write(json_repair.repair_json(json.load(sys.stdin)))
+"""
 _COMMENT = re.compile(rf"({STRING})|{COMMENT}|#[^\n]*", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([\\/\"'])|[bfnrt])")
 _FRACTION = re.compile(r"(?<![0-9])[0-9]++(?:\.[0-9]+(?:e[+-]?[0-9]+)?|e[+-]?[0-9]+)")  # 1.50 is read as 1.5
