@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from parley.events import SessionEvent, envelope, parse_event
 from parley.events.envelope import Head, is_newer, read_head
+from parley.events.problems import problem_sentences
 from shared.domain.admissible import admit
 from shared.domain.session import Session
 
@@ -110,8 +111,7 @@ def _check_guard(loaded: SessionAtPosition, message: StoredMessage) -> str:
 
 
 def _unreadable_reason(error: ValidationError) -> str:
-    problems = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'body'}: {e['msg']}" for e in error.errors()[:3])
-    return f"unreadable: {problems}"[:500]
+    return f"unreadable: {problem_sentences(error.errors())}"[:500]
 
 
 def _is_about(subject: str, head: SessionEvent | Head) -> bool:

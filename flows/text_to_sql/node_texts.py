@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from flows.text_to_sql import table_choice
 from flows.text_to_sql.user_sql import find_sql
 from parley.flow import NodeRun, Outputs, State
+from shared.text import cut
 from sql.outcome import QueryCheck
 from sql.schema import Schema
 
@@ -33,8 +34,7 @@ def previous_question_state(runs: Sequence[State]) -> Outputs:
 
 
 def shorten(value: JsonValue, limit: int = 80) -> str:
-    text = str(value or "")
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return cut(str(value or ""), limit)
 
 
 def previous_lines(state: State) -> list[str]:

@@ -14,7 +14,6 @@ from pydantic import AwareDatetime, JsonValue, TypeAdapter, ValidationError
 from parley.events.values import ActionSpec, Waiting
 from parley.protocol.tools import ToolSpec
 from services.executor.poll_requests import CannotPoll, poll_rule, polled_tool, polling_of
-from services.executor.result_limits import parse_json_text
 from services.executor.sources.packs import past_of
 from services.executor.step_executors import StepExecutors
 from services.executor.tool_calls import call_with_timeout
@@ -31,6 +30,7 @@ from shared.domain.session import Session, undecided_actions
 from shared.domain.state import Action, ActionStatus, Turn
 from shared.domain.waiting_steps import MAX_WAIT
 from shared.plan_checks.argument_kinds import fill_arguments
+from shared.repair.values import decoded
 from shared.worker import WorkContext
 
 NOT_STARTED: frozenset[ActionStatus] = frozenset({"planned", "approved"})
@@ -202,11 +202,11 @@ class StepGuide:
         if action.artefact is None:
             if action.status == "finished" and action.error:  # its complete result could not be stored
                 raise Unresolved(f"What {action.spec.id} gave is not there whole: {action.error}")
-            return parse_json_text(action.result)
+            return decoded(action.result)
         body = await self._artefacts.fetch(action.artefact.name)
         if body is None or sha256(body).hexdigest() != action.artefact.sha256:
             raise Unresolved(f"What {action.spec.id} gave is not there any more as it was stored.")
-        return parse_json_text(body.decode())
+        return decoded(body.decode())
 
     async def _gather(self, call: ToolInvocation) -> ToolResult:
         """The outputs for each item of a step's list, in order; null for a skipped item."""

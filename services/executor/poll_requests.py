@@ -12,7 +12,6 @@ from pydantic_core import to_json
 from parley.events.values import ToolRule
 from parley.polling import MAX_VALUE, Polling, holds
 from parley.protocol.tools import LookNow, LookResult, past_calls
-from services.executor.result_limits import parse_json_text
 from services.executor.sources.nodes import ORIGIN
 from services.executor.tool_calls import call_with_timeout
 from services.executor.tools import RegisteredTool, Registry, ToolInvocation
@@ -26,6 +25,7 @@ from shared.domain.session import Session
 from shared.domain.state import Action
 from shared.llm import ModelError
 from shared.logging import conceal
+from shared.repair.values import decoded
 from shared.store import SessionLoader, StoreUnavailable
 
 LOOK_DEADLINE = 45.0  # seconds; the plan store waits a little longer for the answer
@@ -117,7 +117,7 @@ async def _read(
     result = await call_with_timeout(limited, lambda: tool.run(ToolInvocation(session, key, arguments, action=action)))
     if not result.ok:
         raise CannotPoll(result.error or f"{tool.spec.name} failed.")
-    value = parse_json_text(result.value)
+    value = decoded(result.value)
     if (size := len(to_json(value))) > MAX_VALUE:
         raise CannotPoll(f"{tool.spec.name} gives {size:,} bytes, and {MAX_VALUE:,} can be looked at: ask for less.")
     return value

@@ -1,6 +1,5 @@
 """Limits for results: one too large for an event goes to the object store, and the event keeps an excerpt."""
 
-import json
 from typing import Protocol
 
 from pydantic import JsonValue
@@ -39,17 +38,6 @@ def _finite(value: JsonValue) -> JsonValue:
     if not is_finite(value):
         raise ValueError("it has a number that is not finite")
     return value
-
-
-def parse_json_text(result: JsonValue) -> JsonValue:
-    """The value of a result: some tools return objects as JSON text."""
-    if isinstance(result, str) and result[:1] in ("{", "["):
-        try:
-            value: JsonValue = json.loads(result)
-        except (ValueError, RecursionError):
-            return result
-        return value if is_finite(value) else result
-    return result
 
 
 def remaining_result_bytes(session: Session) -> int:

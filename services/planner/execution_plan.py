@@ -27,10 +27,11 @@ from shared.domain import commands as c
 from shared.domain.messages import drafting_session
 from shared.domain.plan_steps import changed_begun_steps, changes_made, known_steps
 from shared.domain.session import Session
+from shared.domain.state import Plan
 from shared.domain.transcript_queries import said_since_request
 from shared.llm.dialogue import refuse_repeated, refused_proposal, reply_for, to_command
 from shared.plan_checks.calls import polled_call, repair_arguments
-from shared.plan_checks.steps import check_plan, with_ids
+from shared.plan_checks.steps import CheckedPlan, check_plan, with_ids
 from shared.worker import WorkContext
 
 MAX_PROPOSALS = 3  # per plan; after that the work fails and can be retried
@@ -52,7 +53,7 @@ async def draft_steps(
     problems: Sequence[str] = ()
     told: tuple[str, ...] = ()
     searches = 0
-    plan = session.plan if session.plan and session.plan.task and session.plan.task == session.task else None
+    plan = plan_of_task(session)
     before = [StepDraft.model_validate(step, from_attributes=True) for step in plan.steps] if plan else []
     repeated = refuse_repeated(context.session)
     similar = await examples(session)
@@ -84,13 +85,9 @@ async def draft_steps(
                 choice = await choice.with_named(tools, (step.tool for step in draft.steps), allowed)
                 known = {spec.name: spec for spec in choice.all_tools.tools}
                 told = refused_proposal(reply)
-                steps = _steps(draft.steps, session, known)
-                checked_plan = check_plan(steps, known, allowed=allowed, earlier_changes=changes_made(session))
-                problems = (
-                    *_invalid_ids(draft.steps),
-                    *checked_plan.problems,
-                    *changed_begun_steps(session, checked_plan.steps),
-                )
+                steps = [_step(step, known.get(step.tool)) for step in draft.steps]
+                checked_plan = check_steps(session, steps, known)
+                problems = (*_invalid_ids(draft.steps), *checked_plan.problems)
                 if not problems:
                     goal, notes = draft.goal[:50_000], draft.notes.strip()[:10_000]
                     fields = {
@@ -106,9 +103,17 @@ async def draft_steps(
     return c.Fail(reason=f"No plan could be made that can be carried out. {' '.join(problems)}"[:5_000])
 
 
-def _steps(drafts: Sequence[StepDraft], session: Session, known: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
-    """The steps with ids and with repaired literal arguments."""
-    return with_ids([_step(draft, known.get(draft.tool)) for draft in drafts], known_steps(session))
+def plan_of_task(session: Session) -> Plan | None:
+    """The plan that a draft replaces; None if the current one was for other work."""
+    plan = session.plan
+    return plan if plan and plan.task and plan.task == session.task else None
+
+
+def check_steps(session: Session, steps: Sequence[Step], known: Mapping[str, ToolSpec]) -> CheckedPlan:
+    """The steps with ids, checked against these tools and against the steps that have begun."""
+    complete = with_ids(steps, known_steps(session))
+    checked = check_plan(complete, known, allowed=session.settings.tools, earlier_changes=changes_made(session))
+    return checked._replace(problems=(*checked.problems, *changed_begun_steps(session, checked.steps)))
 
 
 def _invalid_ids(drafts: Sequence[StepDraft]) -> tuple[str, ...]:
@@ -122,6 +127,7 @@ def _is_id(text: str) -> bool:
 
 
 def _step(draft: StepDraft, spec: ToolSpec | None) -> Step:
+    """The step with repaired literal arguments."""
     arguments: JsonValue = draft.arguments if draft.arguments is not None else {}
     return Step(
         text=draft.text.strip()[:2_000] or draft.tool,

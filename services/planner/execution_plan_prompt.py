@@ -31,7 +31,7 @@ from shared.llm.dialogue import (
     waiting_sections,
 )
 from shared.llm.sections import prompt
-from shared.plan_checks.schemas import outline
+from shared.repair.reader import outline
 from shared.settings import Settings
 
 EXAMPLE = (

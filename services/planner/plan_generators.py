@@ -8,23 +8,22 @@ from typing import Any
 import structlog
 from pydantic import ValidationError
 
+from parley.events.problems import problem_sentences
 from parley.events.values import Step
 from parley.plan_generator import Draft, DraftContext, PlanGenerator
 from parley.protocol.tools import ToolPage, ToolSpec
 from parley.reply import Reply
 from services.planner.examples import Examples
-from services.planner.execution_plan import MAX_PROPOSALS, draft_steps
+from services.planner.execution_plan import MAX_PROPOSALS, check_steps, draft_steps, plan_of_task
 from services.planner.tool_choice import ToolLookup
 from shared.domain import commands as c
 from shared.domain.errors import CommandRefused
 from shared.domain.messages import drafting_session
-from shared.domain.plan_steps import changed_begun_steps, changes_made, known_steps
 from shared.domain.plan_validation import MAX_STEPS
 from shared.domain.session import Session
 from shared.llm import ModelError
 from shared.llm.sections import prompt
 from shared.log import LogUnavailable, UpgradeNeeded
-from shared.plan_checks.steps import check_plan, with_ids
 from shared.plugins import load_named
 from shared.settings import MODEL
 from shared.worker import BudgetExceeded, WorkContext
@@ -79,8 +78,7 @@ async def _draft(generator: PlanGenerator, context: WorkContext, page: ToolPage)
     for _ in range(MAX_PROPOSALS):
         draft_context = _draft_context(context, session, page, problems)
         generated = await _generate(generator, session.words.request, page.tools, draft_context)
-        draft, step_problems = _to_command(generated, session, known)
-        problems = (*step_problems, *changed_begun_steps(session, draft.steps))
+        draft, problems = _to_command(generated, session, known)
         if not problems:
             return draft.model_copy(update={"tells_subjects": page.tells_subjects})
         if draft == last:
@@ -107,7 +105,7 @@ async def _generate(generator: PlanGenerator, request: str, tools: Sequence[Tool
 
 
 def _draft_context(context: WorkContext, session: Session, page: ToolPage, problems: tuple[str, ...]) -> DraftContext:
-    plan = session.plan if session.plan and session.plan.task and session.plan.task == session.task else None
+    plan = plan_of_task(session)
     return DraftContext(
         session_id=session.id,
         user=session.owner,
@@ -128,12 +126,12 @@ def _to_command(draft: Draft, session: Session, known: Mapping[str, ToolSpec]) -
         steps = tuple(Step.model_validate(step) for step in draft.steps)
         if not 0 < len(steps) <= MAX_STEPS:
             raise GeneratorFailed(f"It has {len(steps)} steps; 1 to {MAX_STEPS} are allowed.")
-        steps = with_ids([_allowed_fields(step) for step in steps], known_steps(session))
-        checked_plan = check_plan(steps, known, allowed=session.settings.tools, earlier_changes=changes_made(session))
+        checked_plan = check_steps(session, [_allowed_fields(step) for step in steps], known)
         fields = {"goal": draft.goal[:50_000], "notes": draft.notes[:10_000], "checks": checked_plan.checks}
         return c.DraftPlan(kind="execution", steps=checked_plan.steps, **fields), checked_plan.problems
     except (ValidationError, TypeError) as error:
-        raise GeneratorFailed(f"Its draft is none: {_error_text(error)}") from error
+        problems = problem_sentences(error.errors(), whole="step") if isinstance(error, ValidationError) else error
+        raise GeneratorFailed(f"Its draft is none: {problems}") from error
 
 
 def _allowed_fields(step: Step) -> Step:
@@ -152,13 +150,6 @@ async def _ask_model[R: Reply](
 def _render_partial(partial_reply: Mapping[str, Any]) -> str:
     """The text that the model has written so far."""
     return "\n\n".join(value for name, value in partial_reply.items() if name != "kind" and isinstance(value, str))
-
-
-def _error_text(error: Exception) -> str:
-    if not isinstance(error, ValidationError):
-        return str(error)
-    first = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def _load(name: str) -> PlanGenerator | str | None:

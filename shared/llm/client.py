@@ -15,7 +15,7 @@ from openai import APIStatusError
 from pydantic import BaseModel
 
 from parley.events.values import CallOutcome, ModelCall
-from shared.llm.completion import ErrorAnswer, PartialReply
+from shared.llm.completion import ErrorAnswer, PartialReply, Tokens, cost, estimate
 from shared.llm.endpoint import openai_client
 from shared.llm.errors import ModelFailed, ModelMisconfigured, ModelUnreachable
 from shared.llm.faults import InvalidReply, SettingNames, TransientFault, UnsupportedRequest, classify
@@ -26,7 +26,6 @@ from shared.llm.schema import Capabilities, chat_messages, instruction, response
 from shared.llm.stream import collect
 from shared.llm.text_objects import without_thoughts
 from shared.llm.types import Message, ModelRequest, Role
-from shared.llm.usage import Tokens, cost, estimate
 from shared.settings import Settings
 from shared.telemetry import metrics
 
@@ -123,7 +122,7 @@ class OpenAIModel:
             with observe_call(request.model, request.role, self._client.base_url.host) as observe:
                 try:
                     await self._stream(request, ability, attempt_state)
-                    # in a thread: repairing a long reply can block for a second
+                    # in a thread: a repair blocks for seconds at worst
                     parsed = await asyncio.to_thread(read_reply, attempt_state.draft, request.reply)
                     if request.refuse and (why := request.refuse(parsed)):
                         raise InvalidReply(why, raw=attempt_state.draft.text)

@@ -3,14 +3,13 @@
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
-from typing import Any, Literal
+from math import ceil, isfinite
+from typing import Any, Literal, NamedTuple
 
 from shared.domain.storable import storable
 from shared.llm.errors import ModelFailed
-from shared.llm.usage import Tokens, estimate
 
 REPLY_LIMIT = 1_000_000  # characters
 MAX_COUNT = 10**9  # tokens; a larger count is an error of the server
@@ -32,6 +31,27 @@ _SPELLINGS: dict[Finish, str] = {
 FINISHES = {
     spelling.replace("_", ""): finish for finish, spellings in _SPELLINGS.items() for spelling in spellings.split()
 }
+Prices = Mapping[str, tuple[float, float, float]]
+
+
+class Tokens(NamedTuple):
+    """Token counts; `prompt` includes `cached`."""
+
+    prompt: int = 0
+    cached: int = 0
+    completion: int = 0
+
+
+def estimate(texts: Iterable[str]) -> int:
+    """Tokens in these texts if the server did not count them: ceil(characters / 4)."""
+    return ceil(sum(map(len, texts)) / 4)
+
+
+def cost(prices: Prices, model: str, tokens: Tokens) -> float:
+    """The cost in US dollars; `prices` are per million prompt, cached and completion tokens."""
+    prompt, cached, completion = prices.get(model, (0.0, 0.0, 0.0))
+    fresh = max(0, tokens.prompt - tokens.cached)
+    return (fresh * prompt + tokens.cached * cached + tokens.completion * completion) / 1_000_000
 
 
 class ErrorAnswer(Exception):

@@ -13,6 +13,7 @@ from shared.llm.errors import ModelError, ModelFailed, ModelMisconfigured, Model
 from shared.llm.schema import Capabilities
 from shared.logging import conceal
 from shared.message_limits import MessageTooLong
+from shared.text import cut
 
 SETTINGS = "MODEL_MAX_MESSAGE_BYTES and MODEL_MAX_RESPONSE_BYTES"
 REJECTED = frozenset({400, 406, 413, 414, 415, 422, 431})  # status codes of requests that can never succeed
@@ -180,5 +181,4 @@ class _Answer(NamedTuple):
 
 def shorten(text: str, limit: int = 300) -> str:
     """One line of at most `limit` characters, without secrets."""
-    line = str(conceal(" ".join(text.split())))
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    return cut(str(conceal(" ".join(text.split()))), limit)

@@ -7,6 +7,7 @@ or is malformed at the end. Nothing unfinished is completed, and nothing is repa
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -19,7 +20,7 @@ from shared.llm.faults import InvalidReply, TransientFault
 from shared.llm.repair import repaired
 from shared.llm.text_objects import REPLY_SUFFIX, only_value, read_text
 
-REPAIR_LIMIT = 50_000  # characters; a text built to be hard to repair takes up to a second at this size
+REPAIR_LIMIT = 5.0  # seconds for all repairs of a text
 MAX_OBJECTS = 100  # the last ones are tried
 CALLS = ("tool_calls", "function", "function_call")
 BROKEN = 'the JSON in it is broken: a quote within a text is written \\", a line break \\n, a backslash \\\\'
@@ -59,7 +60,7 @@ def read_reply[R: BaseModel](draft: PartialReply, reply: type[R]) -> R:
 
 
 def parse_reply[R: BaseModel](text: str, reply: type[R], *, must_end: bool = False) -> R:
-    """Validate the object in `text`. Raises InvalidReply.
+    """Validate the object in `text`. Raises InvalidReply. Blocks while a repair runs.
 
     With `must_end`, nothing but closing tags and fences may follow it.
     """
@@ -71,14 +72,13 @@ def parse_reply[R: BaseModel](text: str, reply: type[R], *, must_end: bool = Fal
     if must_end and not REPLY_SUFFIX.fullmatch(text, reading.objects[-1].end):
         raise InvalidReply("it was cut off", raw=text, unfinished=True)
     failures: list[tuple[int, str]] = []  # the size of each object, and what is wrong with it
-    left_to_repair = REPAIR_LIMIT
+    deadline = time.monotonic() + REPAIR_LIMIT
     for item in reversed(reading.objects[-MAX_OBJECTS:]):
         if item.is_unfinished:
             raise InvalidReply("it ends in the middle of its JSON object", raw=text, unfinished=True)
         source, value = text[item.start : item.end], item.value
         if value is None:
-            left_to_repair -= len(source)
-            value = repaired(source) if left_to_repair >= 0 else None
+            value = repaired(source, deadline - time.monotonic())
         fitting = None if value is None else _fitting(value, reply, "forbid" if item.value is None else None)
         is_cut = _REST_OF_TEXT.match(text, item.end) is not None
         if isinstance(fitting, reply) and not is_cut:

@@ -1,14 +1,22 @@
-"""Repairs malformed JSON of a model, but refuses a repair that drops text: without one quote a program is another."""
+"""Repairs malformed JSON of a model, but refuses a repair that drops text: without one quote a program is another.
+
+The repair runs in a process of its own that can be ended: its time grows with the square of some texts.
+"""
 
 import json
 import re
+import subprocess
+import sys
 from typing import Any
-
-from json_repair import repair_json
 
 from shared.domain.storable import storable
 from shared.llm.text_objects import COMMENT, STRING
 
+_PROGRAM = """
+import json, resource, sys, json_repair
+resource.setrlimit(resource.RLIMIT_CPU, (10, 10))  # seconds; it ends even if the caller is gone
+sys.stdout.write(json_repair.repair_json(json.load(sys.stdin)))
+"""
 _COMMENT = re.compile(rf"({STRING})|{COMMENT}|#[^\n]*", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([\\/\"'])|[bfnrt])")
 _FRACTION = re.compile(r"(?<![0-9])[0-9]++(?:\.[0-9]+(?:e[+-]?[0-9]+)?|e[+-]?[0-9]+)")  # 1.50 is read as 1.5
@@ -18,21 +26,36 @@ _LAST_BREAK = re.compile(r"""\\n["']\s*[,}\]"']|\n["']\s*[,}\]]""")  # at the en
 _STRING = re.compile(r'"((?:[^"\\]++|\\.)*+)"')
 
 
-def repaired(source: str) -> dict[str, Any] | None:
-    """The repaired object; None if a repair would lose text. All strings and brackets of the source must be closed."""
+def repaired(source: str, seconds: float) -> dict[str, Any] | None:
+    """The repaired object; None if a repair would lose text or take longer. Blocks: call it outside the event loop.
+
+    All strings and brackets of the source must be closed: the repair would close them itself.
+    """
     escapes = {escape for escape in _ANY_ESCAPE.findall(source) if len(escape) == 1}
     is_ambiguous = escapes - set("\"'\\/bfnrt") and escapes & set("bfnrt")  # C:\Users\bob has no backspace
-    if is_ambiguous or _LAST_BREAK.search(source):
+    if seconds <= 0 or is_ambiguous or _LAST_BREAK.search(source):
         return None
-    try:
-        value = repair_json(source, return_objects=True)
-    except (ValueError, RecursionError):
-        return None
+    value = _repair_json(source, seconds)
     if not isinstance(value, dict) or not any(
         _keeps_all_text(value, text) for text in (source, _COMMENT.sub(r"\1", source))
     ):
         return None
     return dict(storable(value))
+
+
+def _repair_json(source: str, seconds: float) -> Any:
+    """What json_repair makes of the source; None if it fails or takes too long."""
+    try:
+        done = subprocess.run(  # noqa: S603  our own program; the source is its input
+            [sys.executable, "-I", "-c", _PROGRAM],
+            input=json.dumps(source).encode(),
+            capture_output=True,
+            timeout=seconds,
+            check=True,
+        )
+        return json.loads(done.stdout)
+    except (subprocess.SubprocessError, OSError, ValueError, RecursionError):
+        return None
 
 
 def _keeps_all_text(value: dict[str, Any], source: str) -> bool:

@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 from pydantic import JsonValue
 
 from shared.domain.references import Outputs, Unresolved, references, resolve, resolve_text
-from shared.plan_checks.schemas import forms
+from shared.repair.reader import forms_but_null
 from shared.repair.schema import Schema, as_schema, properties
 
 type Schemas = tuple[Schema, ...]  # those that a value may match
@@ -150,19 +150,19 @@ def _map_texts(
 
 def _kind(name: str, schema: Schema, root: Schema) -> Kind:
     """The kind of an argument or field, which may be declared behind `$ref` or in one of several forms."""
-    within = (schema,) if DECLARED in schema else forms(schema, root)
+    within = (schema,) if DECLARED in schema else forms_but_null(schema, root)
     return max((argument_kind_of(name, form) for form in within), key=KINDS.index)
 
 
 def _field(schemas: Schemas, name: str, root: Schema) -> Schemas:
     """The schemas of the field; {} if none declares it."""
-    objects = [form for schema in schemas for form in forms(schema, root)]
+    objects = [form for schema in schemas for form in forms_but_null(schema, root)]
     declared = [properties(form).get(name) or as_schema(form.get("additionalProperties")) for form in objects]
     return tuple(declared) or ({},)
 
 
 def _items(schemas: Schemas, root: Schema) -> Schemas:
-    lists = [form for schema in schemas for form in forms(schema, root)]
+    lists = [form for schema in schemas for form in forms_but_null(schema, root)]
     return tuple(as_schema(form.get("items")) for form in lists) or ({},)
 
 

@@ -12,7 +12,7 @@ from parley.protocol.tools import ToolSpec
 from shared.domain.references import references
 from shared.plan_checks.argument_kinds import PYTHON, reference_problems
 from shared.plan_checks.argument_values import FormsOf, unknown_forms, value_problems
-from shared.repair import RepairResult, repair, without_nulls
+from shared.repair import NOT_GIVEN, RepairResult, repair
 
 MAX_NAMES = 20  # tools named in a problem
 
@@ -105,13 +105,17 @@ def _not_python(arguments: Mapping[str, JsonValue], spec: ToolSpec) -> Iterator[
 
 
 def repair_arguments(arguments: JsonValue, spec: ToolSpec) -> RepairResult:
-    """Repair the arguments that a model wrote. Those with references to other steps or calls stay unchanged."""
+    """Repair the arguments that a model wrote. Those with references to other steps or calls stay unchanged.
+
+    The strict form of a schema makes a model fill in every field, with null for what it leaves out: dropping these
+    nulls is no fix to report.
+    """
     if not isinstance(arguments, dict):
         return repair(arguments, spec.parameters)
     bound = {name: value for name, value in arguments.items() if references(value)}
-    named = without_nulls(_literal(arguments), spec.parameters)
-    repaired = repair(named, _without_references(spec, arguments))
-    return replace(repaired, arguments=repaired.arguments | bound)
+    repaired = repair(_literal(arguments), _without_references(spec, arguments))
+    fixes = tuple(fix for fix in repaired.fixes if fix.why != NOT_GIVEN)
+    return replace(repaired, arguments=repaired.arguments | bound, fixes=fixes)
 
 
 def _literal(arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

@@ -11,7 +11,7 @@ from parley.events.values import Step
 from parley.protocol.tools import ToolSpec
 from shared.domain.references import ITEM, Reference, is_whole, references, texts
 from shared.plan_checks.calls import polled_call
-from shared.plan_checks.schemas import forms
+from shared.repair.reader import forms_but_null
 from shared.repair.schema import MAX_FORMS, TYPE_WORDS, Schema, as_schema, properties, types_of
 
 MAX_NAMES = 30  # fields named in a problem
@@ -176,7 +176,7 @@ def _item_of(form: Schema, index: int, root: Schema) -> Output | str | None:
 
 
 def _output(schema: Schema, root: Schema) -> Output | None:
-    schema_forms = forms(schema, root)
+    schema_forms = forms_but_null(schema, root)
     return Output(schema_forms, root) if all(schema_forms) else None
 
 

@@ -1,12 +1,24 @@
-"""Reads the schema of a call's arguments, with its references and alternatives, within a bounded number of steps."""
+"""Finds in a schema the parts that describe a value, with references and alternatives resolved, in bounded time."""
 
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from shared.repair.schema import MAX_FORMS, Schema, as_schema, forms, properties, required_names, types_of
+from shared.repair.schema import (
+    MAX_FORMS,
+    TYPE_WORDS,
+    Schema,
+    alternatives,
+    as_schema,
+    forms,
+    properties,
+    resolve,
+    types_of,
+)
 
 _ELSEWHERE = frozenset({"if", "dependentSchemas", "dependencies"})  # keywords under which fields may be declared
+MAX_OUTLINED, OUTLINE_LEVELS = 200, 5  # parts and levels of an outline
+MAX_INLINED = 12  # levels of a schema without references; below them, one that refers to itself accepts anything
 MAX_STEPS = 10_000  # schemas and comparisons per call; what comes after them stays as it was sent
 
 
@@ -37,14 +49,6 @@ class SchemaReader:
         return any(takes_null(form) for form in self.forms(schema))
 
 
-def without_nulls(value: JsonValue, schema: Schema) -> JsonValue:
-    """The value without nulls for fields that may be left out and must not be null.
-
-    The strict form of a schema makes a model fill in every field, with null for what it leaves out.
-    """
-    return _without_nulls(value, schema, SchemaReader(schema))
-
-
 def accepts_others(schema: Schema) -> bool:
     """Whether an object may have fields that `properties` does not name.
 
@@ -71,28 +75,80 @@ def field_of(schema: Schema, name: str) -> Schema:
     return as_schema(schema.get("additionalProperties"))
 
 
-def _without_nulls(value: JsonValue, schema: Schema, reader: SchemaReader) -> JsonValue:
-    if not isinstance(value, list | dict):
-        return value
-    matching = reader.forms(schema)
-    if isinstance(value, list):
-        form = next((form for form in matching if "items" in form or "prefixItems" in form), {})
-        return [_without_nulls(item, item_of(form, at), reader) for at, item in enumerate(value)]
-    form = next((form for form in matching if _describes(form, value)), matching[0])
-    required, known = required_names(form), properties(form)
-    return {
-        name: _without_nulls(inner, field_of(form, name), reader)
-        for name, inner in value.items()
-        if inner is not None or name in required or reader.allows_null(known.get(name, {}))
-    }
-
-
-def _describes(form: Schema, value: dict[str, JsonValue]) -> bool:
-    """Whether the form names every field of the object, and the object has the form's constants."""
-    known = properties(form)
-    return known.keys() >= value.keys() and all(known[name].get("const", each) == each for name, each in value.items())
-
-
 def takes_null(form: Schema) -> bool:
     kinds, allowed = types_of(form), form.get("enum")
     return (not kinds or "null" in kinds) and (not isinstance(allowed, list) or None in allowed)
+
+
+def without_null(every: tuple[Schema, ...]) -> tuple[Schema, ...]:
+    """The schemas without the one of null, unless it is the only one."""
+    return tuple(form for form in every if types_of(form) != ("null",)) or every
+
+
+def forms_but_null(schema: Schema, root: Schema) -> tuple[Schema, ...]:
+    """The schemas that a value may match. Null is left out unless it is the only one."""
+    return without_null(forms(schema, root))
+
+
+def outline(schema: Schema, root: Schema) -> JsonValue:
+    """A short outline of a value for a prompt: fields by name, lists by their items, everything else by type."""
+    room = MAX_OUTLINED
+
+    def shape(part: JsonValue, deepest: int) -> JsonValue:
+        nonlocal room
+        room -= 1
+        form = forms_but_null(as_schema(part), root)[0]
+        kinds = "/".join(types_of(form)) or "any"
+        if deepest == 0 or room <= 0:
+            return kinds
+        if named := properties(form):
+            return {name: shape(dict(inside), deepest - 1) for name, inside in named.items()}
+        if kinds == "object" and isinstance(more := form.get("additionalProperties"), dict):
+            return {"*": shape(more, deepest - 1)}
+        return [shape(items, deepest - 1)] if isinstance(items := form.get("items"), dict) else kinds
+
+    return shape(dict(schema), OUTLINE_LEVELS)
+
+
+def schema_at(schema: Schema, path: tuple[str | int, ...]) -> dict[str, JsonValue]:
+    """The schema of the value at this path, without references; {} if the tool does not declare one."""
+    root, current = schema, _resolve_references(schema, schema)
+    for part in path:
+        inside = as_schema(current.get("items")) if isinstance(part, int) else properties(current).get(part, {})
+        current = _resolve_references(inside, root)
+    inlined = as_schema(_inline(dict(current), root, MAX_INLINED))
+    return dict(inlined) if _is_usable(inlined) else {}
+
+
+def _is_usable(schema: Schema) -> bool:
+    """Whether the schema can be stored: a `type` must be a known one."""
+    kind = schema.get("type")
+    return kind is None or kind in TYPE_WORDS or bool(types_of(schema))
+
+
+def _resolve_references(schema: Schema, root: Schema) -> Schema:
+    """The schema that it refers to. Of a value that may be null, the other type:
+
+    a missing parameter stands for null.
+    """
+    for _ in range(MAX_INLINED):
+        schema = resolve(schema, root)
+        branches = [branch for branch in alternatives(schema) if types_of(branch) != ("null",)]
+        if len(branches) != 1:
+            break
+        rest = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
+        schema = {**branches[0], **rest}
+    return schema
+
+
+def _inline(value: JsonValue, root: Schema, depth: int) -> JsonValue:
+    if depth == 0:
+        return {}
+    match value:
+        case dict():
+            followed = dict(_resolve_references(value, root)) if "$ref" in value else value
+            return {name: _inline(item, root, depth - 1) for name, item in followed.items() if name != "$defs"}
+        case list():
+            return [_inline(item, root, depth - 1) for item in value]
+        case _:
+            return value

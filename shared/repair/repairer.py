@@ -17,6 +17,7 @@ from shared.repair.reader import SchemaReader, accepts_others, field_of, item_of
 from shared.repair.schema import TYPE_WORDS, Schema, properties, required_names, types_of
 from shared.repair.values import UNREADABLE, convert, json_type, normalized_text, parse_text, quoted
 
+NOT_GIVEN = "nothing given for an optional field, dropped"
 CHARS_PER_STEP = 20  # characters of a text that one step reads
 MAX_PROBLEMS = 20  # listed per call
 _BETWEEN_WORDS = re.compile(r"(?<=[^\W\d])[\s_-]+(?=\w)|(?<=\w)[\s_-]+(?=[^\W\d])|\A\s+|[\s.]+\Z")
@@ -112,7 +113,7 @@ class _Repairer:
             if name != key:
                 self.record(where, key, name, "another spelling of the field")
             if value is None and name not in required and not self.schemas.allows_null(known.get(name, {})):
-                self.record(where, None, None, "nothing given for an optional field, dropped")
+                self.record(where, None, None, NOT_GIVEN)
                 continue
             repaired[name] = self.value(value, field_of(schema, name), where)
         missing = [name for name in required if name not in repaired]

@@ -9,7 +9,8 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from shared.repair.bounds import is_bounded
+from shared.repair.bounds import is_bounded, is_finite
+from shared.text import cut
 
 MAX_QUOTE = 80  # characters of a quoted value
 MAX_TEXT = 100_000  # characters; longer texts are not parsed
@@ -45,19 +46,18 @@ def json_type(value: JsonValue) -> str:
 
 def quoted(value: JsonValue) -> str:
     """The value in a sentence."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= MAX_QUOTE else f"{text[: MAX_QUOTE - 1]}…"
+    return cut(json.dumps(value, ensure_ascii=False), MAX_QUOTE)
 
 
 def decoded(value: JsonValue) -> JsonValue:
-    """The value of a JSON object or array in a text; other texts, such as numeric ids, stay as they are."""
+    """The value of a JSON object or array in a text, as some tools return it; other texts, such as ids, stay."""
     if not isinstance(value, str) or value[:1] not in ("{", "["):
         return value
     try:
         parsed: JsonValue = json.loads(value)
     except (ValueError, RecursionError):
         return value
-    return parsed
+    return parsed if is_finite(parsed) else value
 
 
 def parse_text(value: JsonValue, *kinds: type) -> JsonValue:

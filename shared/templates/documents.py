@@ -6,6 +6,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import JsonValue, ValidationError
 
+from parley.events.problems import problem_sentences
 from parley.protocol.templates import Template
 from shared.documents import MAX_DEPTH, BadDocument, read_json, read_yaml
 from shared.domain.errors import Invalid
@@ -28,7 +29,8 @@ def read_template(text: str, form: Format) -> Template:
     try:
         return Template.model_validate_json(json.dumps(value), extra="forbid")
     except (ValidationError, ValueError) as error:
-        raise Invalid(f"The document is not a template: {_validation_message(error)}") from error
+        problems = problem_sentences(error.errors(), whole="template") if isinstance(error, ValidationError) else error
+        raise Invalid(f"The document is not a template. {problems}") from error
 
 
 def write_template(template: Template, form: Format) -> str:
@@ -37,12 +39,6 @@ def write_template(template: Template, form: Format) -> str:
     if form == "json":
         return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
     return yaml.dump(value, Dumper=_YamlDumper, sort_keys=False, allow_unicode=True, width=2**31)
-
-
-def _validation_message(error: ValueError) -> str:
-    if not isinstance(error, ValidationError):
-        return str(error)
-    return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)[:3])
 
 
 def _check_storable(value: JsonValue, deep: int = 0) -> None:

@@ -5,6 +5,7 @@ from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
+from parley.events.problems import problem_sentences
 from parley.events.values import Step
 from parley.protocol.bounds import OwnPlan
 from parley.protocol.templates import Template
@@ -39,8 +40,8 @@ def fill_template(template: Template, values: Mapping[str, JsonValue]) -> OwnPla
             ),
         )
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3])
-        raise Invalid(f"With these values it is not a plan: {problems}") from error
+        problems = problem_sentences(error.errors(), whole="template")
+        raise Invalid(f"With these values it is not a plan. {problems}") from error
 
 
 def _complete_values(template: Template, values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

@@ -17,10 +17,10 @@ from shared.domain.plan_steps import GATHER
 from shared.domain.references import references
 from shared.domain.workflows.flow import plans_path
 from shared.plan_checks.argument_kinds import argument_kind
+from shared.repair.reader import schema_at
 from shared.repair.values import decoded
 from shared.templates.checks import Tools
 from shared.templates.from_steps import Path, TemplateOptions, is_same_value, leaves, template_from_steps
-from shared.templates.schemas import schema_at
 
 MIN_TEXT_LENGTH, MIN_NUMBER = 3, 1_000  # shorter texts and smaller numbers never become references
 MAX_STEPS = 100  # steps of a plan

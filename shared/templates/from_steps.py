@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
+from parley.events.problems import problem_sentences
 from parley.events.values import Step
 from parley.protocol.templates import Candidate, ChosenValue, Parameter, Template, TemplateStep
 from shared.domain.errors import Invalid
 from shared.plan_checks.argument_kinds import EXECUTED, argument_kind
+from shared.repair.reader import schema_at
 from shared.templates.checks import Tools
 from shared.templates.parameters import reference
-from shared.templates.schemas import schema_at
 
 type Path = tuple[str | int, ...]
 
@@ -68,8 +69,8 @@ def template_from_steps(goal: str, steps: Sequence[Step], options: TemplateOptio
             ),
         )
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3])
-        raise Invalid(f"It cannot be a template: {problems}") from error
+        problems = problem_sentences(error.errors(), whole="template")
+        raise Invalid(f"It cannot be a template. {problems}") from error
 
 
 def parameter_candidates(steps: Sequence[Step], tools: Tools) -> tuple[Candidate, ...]:

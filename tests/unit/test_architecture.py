@@ -17,7 +17,7 @@ CODE = ("services", "shared", "parley", "packs", "sql", "flows", "rehearsal", "c
 SHARED = {
     *("bus", "contracts", "documents", "domain", "environment", "flows", "llm", "log", "log_reading", "logging"),
     *("login", "message_limits", "plan_checks", "plugins", "repair", "retry", "sandbox", "services"),
-    *("settings", "store", "store_api", "story", "telemetry", "template_log", "templates", "testing"),
+    *("settings", "store", "store_api", "story", "telemetry", "text", "template_log", "templates", "testing"),
     *("time_zones", "tokenizer"),
     *("unavailable", "watchdog", "worker"),
 }

@@ -1,6 +1,8 @@
 """Which object of a model's text is taken: thoughts, drafts, envelopes, cut replies, and texts built to take long."""
 
+import asyncio
 import json
+import time
 from typing import Any, Literal
 
 import pytest
@@ -11,7 +13,7 @@ from pydantic import BaseModel
 from parley.reply import Kind, Reply
 from shared.llm.completion import ErrorAnswer, PartialReply
 from shared.llm.faults import InvalidReply, TransientFault
-from shared.llm.parsing import parse_reply, read_reply
+from shared.llm.parsing import REPAIR_LIMIT, parse_reply, read_reply
 from shared.llm.text_objects import partial_object, without_thoughts
 from tests.support.cpu_time import takes_at_most
 
@@ -252,6 +254,7 @@ def test_a_later_reply_that_does_not_fit_is_not_passed_over_for_a_draft() -> Non
         parse_reply(f'{WRONG}\nBetter: {{"reply": {{"kind": "plan", "goal": 5, "steps": []}}}}', PlanReply)
 
 
+QUOTES = '"a"b"' * 10_000
 HOSTILE = [
     "{",
     '{"',
@@ -281,6 +284,20 @@ def test_a_text_built_to_take_long_is_refused_soon(piece: str) -> None:
         partial_object(text)
 
     assert takes_at_most(20, read)
+
+
+async def test_a_repair_that_takes_long_is_ended_and_does_not_block_the_event_loop() -> None:
+    """The repair of this text would take a minute."""
+    reading = asyncio.create_task(asyncio.to_thread(parse_reply, f'{{"goal": "x", "steps": [{QUOTES}]}}', Goal))
+    began, longest = time.monotonic(), 0.0
+    while not reading.done():
+        before = time.monotonic()
+        await asyncio.sleep(0.01)
+        longest = max(longest, time.monotonic() - before)
+    with pytest.raises(InvalidReply, match="broken"):
+        await reading
+    assert longest < REPAIR_LIMIT
+    assert time.monotonic() - began < 3 * REPAIR_LIMIT
 
 
 def draft(finish: Any = "stop", *, ended: bool = True, **message: Any) -> PartialReply:

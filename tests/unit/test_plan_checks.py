@@ -10,8 +10,8 @@ from parley.events.values import Check, Step
 from parley.protocol.tools import ToolSpec
 from shared.domain.references import Unresolved
 from shared.plan_checks.argument_kinds import argument_kind_of, fill_arguments, reference_problems, without_weaker_kinds
-from shared.plan_checks.schemas import outline
 from shared.plan_checks.steps import CHECK_NAMES, check_plan, step_problems
+from shared.repair.reader import outline
 
 ANY: dict[str, Any] = {"type": "object"}
 

@@ -6,7 +6,7 @@ import pytest
 
 from parley.protocol.tools import ToolSpec
 from shared.plan_checks.calls import repair_arguments
-from shared.repair import repair, without_nulls
+from shared.repair import repair
 from shared.repair.schema import resolve
 
 QUERY: dict[str, Any] = {
@@ -65,8 +65,8 @@ def spec(schema: dict[str, Any]) -> ToolSpec:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("given", GIVEN, ids=str)
 def test_a_schema_behind_references_counts_as_if_it_were_inline(form: str, given: dict[str, Any]) -> None:
-    inline = repair(without_nulls(given, INLINE), INLINE)
-    repaired = repair(without_nulls(given, FORMS[form]), FORMS[form])
+    inline = repair(given, INLINE)
+    repaired = repair(given, FORMS[form])
     if form == "alternatives beside fields" and given["query"] == {}:
         assert repaired.problems == ("query.team is missing",)
     else:
@@ -99,12 +99,11 @@ def test_nulls_that_only_the_strict_schema_asks_for_are_dropped_at_every_depth()
         },
         "$defs": {"Leaf": leaf, "Word": {"type": "string"}},
     }
-    given = dict.fromkeys(leaf["properties"])
-    kept = dict.fromkeys(("may_be_null", "one_of_three", "alternative", "needed", "anything"))
-    sent = without_nulls(
-        {"leaf": given, "lists": [[given]], "either": given, "map": {"k": given}}, spec(schema).parameters
-    )
-    assert sent == {"leaf": kept, "lists": [[kept]], "either": kept, "map": {"k": kept}}
+    given = {**dict.fromkeys(leaf["properties"]), "needed": 1}
+    kept = {**dict.fromkeys(("may_be_null", "one_of_three", "alternative", "anything")), "needed": 1}
+    sent = repair_arguments({"leaf": given, "lists": [[given]], "either": given, "map": {"k": given}}, spec(schema))
+    assert sent.fixes == ()
+    assert sent.arguments == {"leaf": kept, "lists": [[kept]], "either": kept, "map": {"k": kept}}
 
 
 def test_a_steps_nulls_are_dropped_behind_references_too() -> None:
@@ -130,7 +129,6 @@ RECURSIVE: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("form", RECURSIVE)
 @pytest.mark.parametrize("given", GIVEN, ids=str)
 def test_references_in_circles_or_to_nothing_accept_anything(form: str, given: dict[str, Any]) -> None:
-    assert without_nulls(given, RECURSIVE[form])
     assert repair(given, RECURSIVE[form]).problems == ()
 
 

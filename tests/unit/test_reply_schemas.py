@@ -25,7 +25,7 @@ from services.verifier import agentflow_prompt as turns
 from services.verifier import conversation_prompt as verifier
 from shared.llm.schema import strict_schema
 from shared.llm.strict_schema import MAX_SIZE, UnsupportedSchema, size, to_strict
-from shared.repair import without_nulls
+from shared.plan_checks.calls import repair_arguments
 from tests.support.subset import llama_problems, openai_problems
 
 ROOT = Path(__file__).parents[2]
@@ -129,7 +129,7 @@ def test_arguments_follow_the_schema_of_the_tool_and_optional_ones_may_be_null()
         "unit": {"type": ["string", "null"], "enum": ["C", "F", None]},
         "days": {"type": ["integer", "null"]},
     }
-    assert without_nulls({"city": None, "unit": None, "days": 2}, spec.parameters) == {"city": None, "days": 2}
+    assert repair_arguments({"city": None, "unit": None, "days": 2}, spec).arguments == {"city": None, "days": 2}
 
 
 RECURSIVE = {"$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}}}

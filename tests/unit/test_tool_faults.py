@@ -15,9 +15,10 @@ from packs.http.body import UnreadableContent, decode_content, read_content
 from packs.program.pack import _value
 from parley.events.values import Effect
 from parley.protocol.tools import ToolSpec
-from services.executor.result_limits import parse_json_text, with_json_value
+from services.executor.result_limits import with_json_value
 from services.executor.tool_calls import new_task, run_within_deadline
 from services.executor.tools import RegisteredTool, ToolResult
+from shared.repair.values import decoded
 from shared.sandbox import remove_abandoned, scratch
 from shared.time_zones import time_zone
 
@@ -152,7 +153,7 @@ def test_a_result_with_a_number_that_is_not_finite_cannot_be_kept(value: Any) ->
 
 @pytest.mark.parametrize("text", ["1e999", "-1e999", "[1e400]", '{"a": 1e999}', "NaN", '{"a": [Infinity]}'])
 def test_json_with_a_number_that_is_not_finite_stays_text(text: str) -> None:
-    assert _value(text) == parse_json_text(text) == text
+    assert _value(text) == decoded(text) == text
     content = decode_content(text.encode(), "application/json")
     assert (content.data, content.text) == (None, text)
 

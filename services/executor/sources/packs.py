@@ -201,10 +201,5 @@ def past_of(session: Session) -> tuple[PastCall, ...]:
 
 def _problem(error: ValidationError) -> str:
     """The problems of the arguments, in one line, without the values."""
-    return "; ".join(_lines(error))
-
-
-def _lines(error: ValidationError) -> Iterator[str]:
-    for problem in error.errors(include_url=False, include_input=False, include_context=False)[:5]:
-        where = ".".join(map(str, problem["loc"]))
-        yield f"{where}: {problem['msg']}" if where else problem["msg"]
+    problems = error.errors(include_url=False, include_input=False, include_context=False)[:5]
+    return "; ".join(": ".join(filter(None, (".".join(map(str, each["loc"])), each["msg"]))) for each in problems)
