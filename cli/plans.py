@@ -2,6 +2,7 @@
 
 # ruff: noqa: PLC0415  deferred imports, so that --help is quick
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -220,16 +221,30 @@ async def skip(
     with_dependents: Annotated[bool, typer.Option(help="Also skip the steps that use its output.")] = False,
 ) -> CommandOutput:
     """Skip a step, with an output in its place or with the steps that use its output."""
-    from cli.step_output import parse_output
-
     try:
-        step_output = None if output is None else parse_output(output)
+        value = None if output is None else parse_output(output)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--output") from None
     plan = await parley.execution_plans.get(task)
     return plan_output(
-        await parley.execution_plans.skip(plan, step, output=step_output, with_dependents=with_dependents, wait=None)
+        await parley.execution_plans.skip(plan, step, output=value, with_dependents=with_dependents, wait=None)
     )
+
+
+def parse_output(typed: str) -> Any:
+    """The output that a user types for a skipped step: JSON, or else text. Raises ValueError, also for null."""
+    from parley.protocol.words import REVIEW
+
+    text = typed.strip()
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        if not text or text[0] in '{["':
+            raise ValueError(REVIEW["skip_json"].format(why=error) if text else REVIEW["skip_empty"]) from None
+        return text
+    if value is None:
+        raise ValueError(REVIEW["skip_null"])
+    return value
 
 
 @client_command(app, "plan")

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cli.entitlements import environment_for
 from cli.gateway import page_url
 from cli.home import HomeUnusable, RunningParley, announce, lock_home
 from cli.nats_server import (
@@ -31,6 +30,7 @@ from cli.programs import (
     check_address,
     check_database,
     check_login,
+    environment_for,
     health_urls,
     missing_programs,
     program_specs,

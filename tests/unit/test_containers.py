@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from cli.container_secrets import SECRET_NAMES, NoSuchSecret, distribute_secrets
-from cli.entitlements import SECRETS_OF
+from cli.programs import SECRETS_OF
 from shared.bus.users import USERS
 from shared.services import MODEL_KEYS
 from shared.services import SERVICES as CATALOGUE
