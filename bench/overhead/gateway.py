@@ -12,8 +12,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from bench.overhead import processes
 from bench.overhead.model_stub import ModelStub, running_stub
 from bench.overhead.workloads import CONVERSATION
-from cli.ports import free_port
-from cli.supervisor import bound_to_parent
+from cli.operate.ports import free_port
+from cli.operate.supervisor import bound_to_parent
 from parley.client import Parley
 from parley.protocol.client import UserMessage
 from parley.protocol.server import Delta

@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from cli.nats_server import find_binary, probe
-from cli.ports import free_port
-from cli.supervisor import bound_to_parent
+from cli.operate.nats_server import find_binary, probe
+from cli.operate.ports import free_port
+from cli.operate.supervisor import bound_to_parent
 from shared.bus.provision import provision
 from shared.environment import child_environment
 from shared.services import WORKERS

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from cli.command import Declined
-from cli.diagnosis import doctor_session, fold_session
-from cli.doctor import DoctorCheck, check_store
+from cli.operate.diagnosis import doctor_session, fold_session
+from cli.operate.doctor import DoctorCheck, check_store
 from parley.events.values import SessionSettings, Step
 from services.plan_store.app import PlanStore
 from services.planner.conversation_prompt import PlanDraft
@@ -47,7 +47,7 @@ def wide_console(monkeypatch: pytest.MonkeyPatch) -> None:
 def short_wait_for_plan_store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the wait for plan_store in tests that do not run it."""
     if "plan_store" not in request.fixturenames:
-        monkeypatch.setattr("cli.diagnosis.PlanStoreClient", lambda bus, **_: PlanStoreClient(bus, wait=0.1))
+        monkeypatch.setattr("cli.operate.diagnosis.PlanStoreClient", lambda bus, **_: PlanStoreClient(bus, wait=0.1))
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from mcp import Client as McpClient
 
 from cli.gateway import GatewayAddress
-from cli.mcp_server import build_server
+from cli.mcp.server import build_server
 from parley.client import Parley, RequestRefused
 from parley.events.values import FurtherQuestion, Option
 from shared.domain import commands as c

@@ -14,10 +14,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from cli import mcp_server as module
 from cli.command import Declined
 from cli.gateway import GatewayAddress
-from cli.ports import free_port
+from cli.mcp import server as module
+from cli.operate.ports import free_port
 from parley.events.values import ActionSpec
 from shared.domain import commands as c
 from shared.log import SessionAtPosition

@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 import nats
 import pytest
 
-from cli.doctor import check_nats, check_streams
-from cli.home import secret
-from cli.nats_server import MINIMUM, NatsMissing, find_binary, prepare, probe, version_of
-from cli.up import _STORE, Console, _provision
+from cli.operate.doctor import check_nats, check_streams
+from cli.operate.home import secret
+from cli.operate.nats_server import MINIMUM, NatsMissing, find_binary, prepare, probe, version_of
+from cli.operate.up import _STORE, Console, _provision
 from shared.bus import provision as provisioning
 from shared.bus.provision import provision
 from shared.bus.users import USERS
@@ -127,7 +127,7 @@ def test_two_homes_have_separate_servers(server: NatsServer, tmp_path: Path) -> 
 @pytest.mark.races
 def test_the_port_used_last_is_used_again_unless_it_is_taken(tmp_path: Path) -> None:
     def port_of_a_new_process() -> int:
-        program = "import sys, pathlib, cli.nats_server as n; print(n.prepare(pathlib.Path(sys.argv[1])).port)"
+        program = "import sys, pathlib, cli.operate.nats_server as n; print(n.prepare(pathlib.Path(sys.argv[1])).port)"
         command = [sys.executable, "-c", program, str(tmp_path)]
         return int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 

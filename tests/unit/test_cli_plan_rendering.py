@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cli.chat.forms import form_answer, form_fields
-from cli.plan_rendering import align_columns, plan_text
+from cli.talk.plan_rendering import align_columns, plan_text
 from parley.protocol.execution_plans import ExecutionPlan, PlanStep
 
 ADDRESS: dict[str, Any] = {

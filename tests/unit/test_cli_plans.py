@@ -4,8 +4,8 @@ import pytest
 
 from cli.chat.slash import COMMANDS
 from cli.chat.state import ChatView
-from cli.plan_rendering import change_lines
-from cli.plans import parse_output
+from cli.talk.plan_rendering import change_lines
+from cli.talk.plans import parse_output
 from parley.events.values import Step
 from parley.protocol.execution_plans import ChangedStep, PlanDifference
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.container_secrets import SECRET_NAMES, NoSuchSecret, distribute_secrets
-from cli.programs import SECRETS_OF
+from cli.operate.container_secrets import SECRET_NAMES, NoSuchSecret, distribute_secrets
+from cli.operate.programs import SECRETS_OF
 from shared.bus.users import USERS
 from shared.services import MODEL_KEYS
 from shared.services import SERVICES as CATALOGUE

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cli.doctor import (
+from cli.operate.doctor import (
     check_binary,
     check_database,
     check_disk,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cli.doctor import check_mcp, check_port, check_retail
+from cli.operate.doctor import check_mcp, check_port, check_retail
 from packs.retail.generate import generate
 from packs.retail.store import Worlds
 from shared.settings import Settings

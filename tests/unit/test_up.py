@@ -13,9 +13,9 @@ import pytest
 from pydantic import SecretStr
 
 from cli.gateway import page_url
-from cli.home import HomeUnusable, RunningParley, announce, find_running, lock_home, secret, use_running_nats
-from cli.nats_server import version_of, without_secrets
-from cli.programs import (
+from cli.operate.home import HomeUnusable, RunningParley, announce, find_running, lock_home, secret, use_running_nats
+from cli.operate.nats_server import version_of, without_secrets
+from cli.operate.programs import (
     CannotStart,
     HttpReply,
     check_address,
@@ -26,8 +26,8 @@ from cli.programs import (
     watch,
     with_defaults,
 )
-from cli.supervisor import ProcessSpec
-from cli.up import compact, is_ready_line
+from cli.operate.supervisor import ProcessSpec
+from cli.operate.up import compact, is_ready_line
 from shared.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -218,7 +218,7 @@ def test_a_response_that_is_not_json_is_shown_unchanged() -> None:
 
 
 async def test_ready_is_reported_once_and_later_outages_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.programs.INTERVAL", 0)
+    monkeypatch.setattr("cli.operate.programs.INTERVAL", 0)
     reports = iter([["nats"], [], [], ["planner"], ["planner"], [], []])
     lines: list[str] = []
 
@@ -233,7 +233,7 @@ async def test_ready_is_reported_once_and_later_outages_are_reported(monkeypatch
 
 
 async def test_programs_missing_for_long_at_the_start_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.programs.REPORT_AFTER", 0)
+    monkeypatch.setattr("cli.operate.programs.REPORT_AFTER", 0)
     reports = iter([["nats", "gateway (refused)"], []])
     lines: list[str] = []
 
@@ -242,7 +242,7 @@ async def test_programs_missing_for_long_at_the_start_are_reported(monkeypatch: 
             raise asyncio.CancelledError
         return now
 
-    monkeypatch.setattr("cli.programs.INTERVAL", 0)
+    monkeypatch.setattr("cli.operate.programs.INTERVAL", 0)
     with pytest.raises(asyncio.CancelledError):
         await watch(look, ready=lambda: lines.append("ready"), say=lines.append)
     assert lines == ["not ready: nats, gateway (refused); waiting", "ready"]
@@ -271,9 +271,9 @@ THREADS_OF_THE_START = """
 import contextlib
 import sys
 
-import cli.up
-from cli.nats_server import find_binary, prepare, probe
-from cli.programs import http_get
+import cli.operate.up
+from cli.operate.nats_server import find_binary, prepare, probe
+from cli.operate.programs import http_get
 
 loaded = set(sys.modules)
 for work in (

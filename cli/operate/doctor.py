@@ -19,10 +19,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from cli.bus_client import connect_bus, query_store
 from cli.command import Declined, Unreachable
 from cli.gateway import page_url
-from cli.home import find_running, use_running_nats
-from cli.nats_server import MINIMUM, NatsMissing, find_binary, probe, version_of, without_secrets
-from cli.ports import is_free, who_listens
-from cli.programs import http_get
+from cli.operate.home import find_running, use_running_nats
+from cli.operate.nats_server import MINIMUM, NatsMissing, find_binary, probe, version_of, without_secrets
+from cli.operate.ports import is_free, who_listens
+from cli.operate.programs import http_get
 from cli.text import visible
 from packs.retail.data import fingerprint, load
 from packs.retail.generate import generate
@@ -42,7 +42,7 @@ _PAYLOAD = 4 * 1024 * 1024  # bytes of a message that Parley's own servers accep
 _REQUEST_TIMEOUT = 5.0  # seconds for a server to answer
 _STORE_WAIT = 3  # seconds for plan_store's answer
 _ELECTION_TIMEOUT = 25.0  # seconds, enough for a cluster that has just lost a server
-_PAGE = Path(__file__).parent.parent / "services" / "gateway" / "page" / "index.html"
+_PAGE = Path(__file__).parents[2] / "services" / "gateway" / "page" / "index.html"
 
 
 Outcome = Literal["ok", "warn", "fail"]

@@ -102,7 +102,7 @@ async def listing(
 @client_command(app, "plan")
 async def show(parley: "Parley", task: Task, as_json: Json = False) -> CommandOutput:
     """Show a plan with its steps, their results, and what open steps would change."""
-    from cli.plan_rendering import describe_changes
+    from cli.talk.plan_rendering import describe_changes
 
     plan = await parley.execution_plans.get(task)
     changes = "" if as_json else describe_changes(plan, await parley.execution_plans.previews(plan))
@@ -117,7 +117,7 @@ async def diff(
     new: Annotated[int, typer.Option("--to", min=0, help="A version; default: the last one.")] = 0,
 ) -> CommandOutput:
     """List a plan's versions with author and reason, and show the changes between two of them."""
-    from cli.plan_rendering import change_lines, origin
+    from cli.talk.plan_rendering import change_lines, origin
 
     plan = await parley.execution_plans.get(task)
     versions = await parley.execution_plans.versions(plan)

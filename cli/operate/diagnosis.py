@@ -13,9 +13,9 @@ from rich.text import Text
 
 from cli.bus_client import connect_bus
 from cli.command import Declined, Unreachable
-from cli.doctor import DoctorCheck, check_model, check_table, fail, ok, warn
-from cli.home import use_running_nats
-from cli.sessions import ago
+from cli.operate.doctor import DoctorCheck, check_model, check_table, fail, ok, warn
+from cli.operate.home import use_running_nats
+from cli.talk.sessions import ago
 from cli.text import visible
 from shared.bus import Bus, BusUnavailable, ConsumerState
 from shared.domain.commands import Work

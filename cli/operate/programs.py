@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from cli.gateway import page_url
-from cli.home import secret
-from cli.ports import free_port, is_free, who_listens
-from cli.supervisor import ProcessSpec, SupervisedProgram
+from cli.operate.home import secret
+from cli.operate.ports import free_port, is_free, who_listens
+from cli.operate.supervisor import ProcessSpec, SupervisedProgram
 from shared.environment import with_secret_files
 from shared.login import login_problem
 from shared.services import MODEL_KEYS, OPERATOR, OPERATOR_SECRETS, SERVICES

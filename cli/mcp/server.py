@@ -23,11 +23,11 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from cli import mcp_plans as plans
 from cli.command import Declined
 from cli.gateway import GatewayAddress, explain, find_gateway
-from cli.mcp_state import SessionItem, Sessions, SessionState, state_of
-from cli.ports import is_free, who_listens
+from cli.mcp import plans as plans
+from cli.mcp.state import SessionItem, Sessions, SessionState, state_of
+from cli.operate.ports import is_free, who_listens
 from parley.client import Parley, ParleyError
 from parley.events.values import SessionSettings, Workflow
 from shared.settings import Settings
