@@ -4,7 +4,6 @@ import os
 import re
 import select
 import signal
-import stat
 import subprocess
 import sys
 import textwrap
@@ -24,8 +23,6 @@ from cli.operate.nats_server import MINIMUM, NatsMissing, find_binary, prepare, 
 from cli.operate.up import _STORE, Console, _provision
 from shared.bus import provision as provisioning
 from shared.bus.provision import provision
-from shared.bus.users import USERS
-from shared.services import OPERATOR
 from shared.settings import Settings
 from tests.support.nats import NatsServer, kill9, nats_server
 from tests.support.timeouts import WAIT_TIMEOUT
@@ -77,15 +74,6 @@ async def test_acknowledged_messages_survive_a_kill_and_the_url_stays(server: Na
     client = await nats.connect(url)
     assert (await client.jetstream().stream_info("KEPT")).state.messages == 20
     await client.close()
-
-
-def test_passwords_are_private_and_created_once(server: NatsServer, tmp_path: Path) -> None:
-    files = [*(tmp_path / "secrets").iterdir(), tmp_path / "nats" / "nats.conf"]
-    assert {file.name for file in files[:-1]} == {f"nats-{user}" for user in USERS}
-    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
-    prepared_again = prepare(tmp_path, port=1)
-    assert prepared_again.passwords[OPERATOR] in server.url
-    assert len(set(prepared_again.passwords.values())) == len(USERS)
 
 
 def test_parleys_server_flushes_each_event_and_a_tests_server_does_not(tmp_path: Path) -> None:

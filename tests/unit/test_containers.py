@@ -169,10 +169,6 @@ def test_every_nats_user_has_its_own_password(home: Path) -> None:
     assert len(set(exported.values())) == len(USERS)
 
 
-def test_secrets_are_created_once(home: Path) -> None:
-    assert distributed_files(home) == distributed_files(home)
-
-
 def test_distributed_files_are_read_as_settings(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = distributed_files(home)
     monkeypatch.setenv("SECRETS_DIR", str(home / "gateway"))

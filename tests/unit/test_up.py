@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from cli.gateway import page_url
 from cli.operate.home import HomeUnusable, RunningParley, announce, find_running, lock_home, secret, use_running_nats
-from cli.operate.nats_server import version_of, without_secrets
+from cli.operate.nats_server import without_secrets
 from cli.operate.programs import (
     CannotStart,
     HttpReply,
@@ -213,10 +213,6 @@ def test_what_the_gateway_reports_as_missing_fits_one_line(body: object, words: 
     assert describe_reply(HttpReply(503, json.dumps(body))) == words
 
 
-def test_a_response_that_is_not_json_is_shown_unchanged() -> None:
-    assert describe_reply(HttpReply(0, "Connection refused")) == "Connection refused"
-
-
 async def test_ready_is_reported_once_and_later_outages_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cli.operate.programs.INTERVAL", 0)
     reports = iter([["nats"], [], [], ["planner"], ["planner"], [], []])
@@ -260,11 +256,6 @@ async def test_programs_missing_for_long_at_the_start_are_reported(monkeypatch: 
 )
 def test_urls_are_shown_without_secrets(url: str, expected: str) -> None:
     assert without_secrets(url) == expected
-
-
-def test_a_version_is_parsed_from_a_programs_output() -> None:
-    assert version_of("nats-server: v2.15.0-RC.1") == (2, 15, 0)
-    assert version_of("no idea") == ()
 
 
 THREADS_OF_THE_START = """
