@@ -295,8 +295,8 @@ async def doctor_session(settings: Settings, session_id: str) -> int:
     return int(any(check.outcome == "fail" for check in checks))
 
 
-async def fold_session(log: SessionLog, session_id: str, *, until: int | None = None) -> FoldedSession:
-    """Fold the session from its messages, up to version `until` if given. Raises LogUnavailable."""
+async def fold_session(log: SessionLog, session_id: str) -> FoldedSession:
+    """Fold the session from its messages. Raises LogUnavailable."""
     loaded = SessionAtPosition(Session(session_id), 0)
     positions: dict[int, tuple[int, datetime]] = {}
     quarantined: list[tuple[int, str]] = []
@@ -310,8 +310,6 @@ async def fold_session(log: SessionLog, session_id: str, *, until: int | None = 
                 positions[event.version] = (raw.position, raw.at)
             else:
                 quarantined.append((raw.position, why))
-            if loaded.session.version == until:
-                return FoldedSession(loaded.session, positions, tuple(quarantined))
     return FoldedSession(loaded.session, positions, tuple(quarantined))
 
 
