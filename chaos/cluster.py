@@ -12,8 +12,8 @@ from typing import Any, Self
 import httpx2
 
 from chaos.process import PausableProcess
-from cli.nats_server import find_binary
-from cli.ports import free_port
+from cli.operate.nats_server import find_binary
+from cli.operate.ports import free_port
 from shared.bus import Bus, BusUnavailable
 from shared.bus.users import USERS, server_configuration
 from shared.services import OPERATOR

@@ -15,8 +15,8 @@ from chaos.deployment import Deployment
 from chaos.evidence import Effect, Evidence, Rows
 from chaos.model_usage import ServedRequest
 from chaos.poison_messages import POISON_HEADER
+from chaos.reconnecting_client import SocketRecord
 from chaos.simulated_user import SimulatedUser
-from chaos.socket_recorder import SocketRecord
 from packs.retail.data import Data
 from packs.retail.generate import generate
 from packs.retail.pack import result_of

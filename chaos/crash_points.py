@@ -25,9 +25,9 @@ from chaos.deployment import GRACE_SECONDS, Deployment, DeploymentShape, deploym
 from chaos.invariant_check import Violation
 from chaos.invariants import check_invariants
 from chaos.process import load_factor
+from chaos.reconnecting_client import Json
 from chaos.replay import NOTE_TOOL
 from chaos.simulated_user import SimulatedUser
-from chaos.socket_recorder import Json
 from parley.events import SessionEvent, facts
 from parley.protocol.tools import TOOLS_LIST, ListTools
 from shared.bus import BusUnavailable

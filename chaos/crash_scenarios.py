@@ -5,8 +5,8 @@ from itertools import combinations
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from chaos.reconnecting_client import Json
 from chaos.simulated_user import SimulatedUser
-from chaos.socket_recorder import Json
 from chaos.user_scripts import Kind, UserScript
 from packs.retail.generate import generate
 from parley.protocol.server import Snapshot

@@ -18,9 +18,9 @@ import httpx2
 from chaos.cluster import HOST, Cluster
 from chaos.postgres import PostgresProcess
 from chaos.process import ROOT, ProcessExit, ServiceProcess, load_factor
-from cli.ports import free_port
-from cli.programs import REHEARSAL_MODEL, http_get, program_specs
-from cli.supervisor import ProcessSpec
+from cli.operate.ports import free_port
+from cli.operate.programs import REHEARSAL_MODEL, http_get, program_specs
+from cli.operate.supervisor import ProcessSpec
 from shared.bus import Bus, BusUnavailable
 from shared.bus.provision import ProvisionError, provision
 from shared.retry import retry_while_unavailable

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from chaos.model_usage import ServedRequest
 from chaos.process import ProcessExit
-from chaos.socket_recorder import SocketRecord
+from chaos.reconnecting_client import SocketRecord
 from shared.log import StoredMessage
 
 Row = tuple[Any, ...]

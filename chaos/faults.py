@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from chaos.cluster import NatsNode
 from chaos.crashing_service import CrashPoint
 from chaos.deployment import Deployment
-from chaos.load import Load
+from chaos.load import Load, reconnect_storm
 from chaos.poison_messages import poison_message
 from chaos.postgres import PostgresProcess
 from chaos.process import POLL_INTERVAL, ServiceProcess
-from chaos.reconnect_storm import reconnect_storm
+from chaos.reconnecting_client import SocketRecord
 from chaos.schedule import ScheduledFault
-from chaos.socket_recorder import SocketRecord
 from chaos.storage_faults import database_locked, storage_full
 from shared.services import CONSUMERS
 

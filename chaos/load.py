@@ -1,17 +1,21 @@
-"""Load: hundreds of sessions with a simulated user each, a limited number at a time."""
+"""Load: hundreds of sessions with a simulated user each, a limited number at a time; and a storm of reconnects."""
 
 import asyncio
+import random
 from collections import Counter
 
 import structlog
 
 from chaos.deployment import Deployment
+from chaos.reconnecting_client import ReconnectingClient, SocketRecord
 from chaos.simulated_user import SimulatedUser
 from chaos.user_scripts import UserScripts
 from packs.retail.generate import generate
 from parley.events import SessionEvent
 
 log = structlog.get_logger("chaos")
+STORM_SOCKETS, STORM_USERS = 100, 50
+MAX_STORM_SECONDS = 6.0  # for each socket
 
 
 class Load:
@@ -70,3 +74,29 @@ class Load:
     def errors(self) -> Counter[str]:
         """Refusals by the gateways, by code."""
         return sum((user.client.recorder.errors + user.refusals for user in self.all_users), Counter())
+
+
+async def reconnect_storm(load: Load, urls: list[str], rng: random.Random) -> list[SocketRecord]:
+    """Drop the recent users' sockets, resume their sessions after random versions, and return what was received.
+
+    The invariants judge what a socket received; one that does not catch up in time is no failure.
+    """
+    clients = [user.client for user in load.users[-STORM_USERS:] if user.client.version]
+    for client in clients:
+        client.drop()
+    if not clients:
+        return []
+    resumptions = []
+    for _ in range(STORM_SOCKETS):
+        client = rng.choice(clients)
+        after, session_id = rng.randint(0, client.version), client.recorder.session_id
+        again = ReconnectingClient([rng.choice(urls)], session_id, rng, is_begun=True, after=after)
+        resumptions.append(_resume(again, client.version))
+    return [record for records in await asyncio.gather(*resumptions) for record in records]
+
+
+async def _resume(client: ReconnectingClient, until: int) -> list[SocketRecord]:
+    """What the client receives until this version, or until the time limit."""
+    async with client:
+        await client.wait_until(lambda: client.version >= until, MAX_STORM_SECONDS)
+    return client.recorder.records

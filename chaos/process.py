@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from chaos.crashing_service import CRASH_EXIT_CODE
-from cli.child_command import bound_to_parent
+from cli.operate.supervisor import bound_to_parent
 
 ROOT = Path(__file__).parents[1]
 POLL_INTERVAL = 0.1

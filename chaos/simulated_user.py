@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 
 from chaos.evidence import AcknowledgedCommand, UserOutcome
-from chaos.reconnecting_client import RETRYABLE_CODE, ReconnectingClient
-from chaos.socket_recorder import Json
+from chaos.reconnecting_client import RETRYABLE_CODE, Json, ReconnectingClient
 from chaos.user_scripts import UserScript
 from parley.client import Parley as Remote
 from parley.client import ParleyUnavailable, RemoteSession, RequestRefused

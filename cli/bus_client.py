@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 from cli.command import Declined, Unreachable
-from cli.home import use_running_nats
-from cli.nats_server import probe, without_secrets
+from cli.operate.home import use_running_nats
+from cli.operate.nats_server import probe, without_secrets
 from shared.bus import Bus
 from shared.domain.actors import USER_PREFIX
 from shared.domain.commands import CommandMeta

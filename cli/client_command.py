@@ -35,7 +35,7 @@ class CommandOutput(NamedTuple):
 
 def plan_output(plan: "ExecutionPlan", changes: str = "") -> CommandOutput:
     """The plan, what to type next, and `changes`. Exit code 1 if the plan has failed."""
-    from cli.plan_rendering import MAX_WIDTH, describe
+    from cli.talk.plan_rendering import MAX_WIDTH, describe
 
     text = describe(plan, min(shutil.get_terminal_size().columns, MAX_WIDTH))
     has_failed = plan.status == "failed" or bool(plan.problem)
@@ -44,7 +44,7 @@ def plan_output(plan: "ExecutionPlan", changes: str = "") -> CommandOutput:
 
 def rows_text(rows: Sequence[Sequence[str]]) -> str:
     """Rows in aligned columns, cut to the width of a terminal."""
-    from cli.plan_rendering import align_columns
+    from cli.talk.plan_rendering import align_columns
 
     return "\n".join(align_columns(rows, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from cli.home import find_running
+from cli.operate.home import find_running
 from parley.client.errors import ParleyError
 from shared.settings import Settings
 

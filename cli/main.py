@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cli import plans, templates
 from cli.client_command import Json
 from cli.command import load_settings, run_with_settings
+from cli.talk import plans, templates
 from cli.tasks.commands import app as tasks
 from shared.environment import keep_files_private
 
@@ -66,7 +66,7 @@ def up(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the output of all programs.")] = False,
 ) -> None:
     """Start everything on this machine; Ctrl-C stops it."""
-    from cli import up as launcher
+    from cli.operate import up as launcher
 
     overrides = {"parley_sql_database_url": database} if database else {}
     raise typer.Exit(launcher.up(load_settings().model_copy(update=overrides), verbose=verbose))
@@ -78,10 +78,10 @@ def doctor(
 ) -> None:
     """Check this machine, the settings and the services; or explain what a session waits for."""
     if session:
-        from cli.diagnosis import doctor_session
+        from cli.operate.diagnosis import doctor_session
 
         run_with_settings("doctor", lambda settings: doctor_session(settings, session))
-    from cli import doctor as checks
+    from cli.operate import doctor as checks
 
     raise typer.Exit(checks.doctor(load_settings()))
 
@@ -92,7 +92,7 @@ def provision(
     force: Annotated[bool, typer.Option("--force", help="Also lower the number of copies to NATS_REPLICAS.")] = False,
 ) -> None:
     """Create or repair the streams and consumers on NATS."""
-    from cli import provision as provisioning
+    from cli.operate import provision as provisioning
 
     run_with_settings("provision", lambda settings: provisioning.provision(settings, check=check, force=force))
 
@@ -102,7 +102,7 @@ def rebuild(
     force: Annotated[bool, typer.Option("--force", help="Also give up messages that only the database has.")] = False,
 ) -> None:
     """Rebuild the database from the log."""
-    from cli import provision as provisioning
+    from cli.operate import provision as provisioning
 
     raise typer.Exit(provisioning.rebuild(load_settings(), force=force))
 
@@ -150,7 +150,7 @@ def tail(
     """Follow the stored events, one line each."""
     if not session and not follow:
         raise typer.BadParameter("--no-follow needs a session, whose journal it shows.")
-    from cli import tail as feed
+    from cli.talk import tail as feed
 
     run_with_settings("tail", lambda settings: feed.tail(settings, session, as_json=as_json, follow=follow))
 
@@ -168,7 +168,7 @@ def publish(
     """Append events directly to the log, with subject and guard, as any program can."""
     if sum(map(bool, (text, file, command))) != 1 or (raw and not file) or (command and not session):
         raise typer.BadParameter("give --text, --command with --session, or --file (with --raw SUBJECT: unchanged)")
-    from cli import publish as publish_commands
+    from cli.talk import publish as publish_commands
 
     publish_commands.check_workflow(workflow)
     if text:
@@ -195,7 +195,7 @@ def sessions(
     force: Annotated[bool, typer.Option("--force", help="Purge one that waits for a newer release, too.")] = False,
 ) -> None:
     """List sessions (that contain these words), show one with its journal, export it, or purge it."""
-    from cli import sessions as session_commands
+    from cli.talk import sessions as session_commands
 
     match words or []:
         case ["show", session]:
@@ -236,7 +236,7 @@ def mcp(
     url: Annotated[str, typer.Option(help="The gateway's WebSocket, like ws://127.0.0.1:8001/ws.")] = "",
 ) -> None:
     """Serve MCP over stdio, so that an assistant can use the running Parley."""
-    from cli.mcp_server import serve
+    from cli.mcp.server import serve
 
     run_with_settings("mcp", lambda settings: serve(settings, url=url, port=http))
 
@@ -276,7 +276,7 @@ def dead(
     dismissed: Annotated[bool, typer.Option("--dismissed", help="List dismissed messages instead.")] = False,
 ) -> None:
     """List dead letters and parked messages, with reasons and what to do."""
-    from cli import dead as dead_letters
+    from cli.operate import dead as dead_letters
 
     if bool(retry) + bool(dismiss) + dismissed > 1:
         raise typer.BadParameter("give one of --retry, --dismiss and --dismissed")
@@ -290,7 +290,7 @@ def dead(
 @app.command()
 def backup(folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new or empty folder.")]) -> None:
     """Copy the log, timers, artefacts and SQLite databases into a folder, also while services run."""
-    from cli.backup import create_backup
+    from cli.operate.backup import create_backup
 
     run_with_settings("backup", lambda settings: create_backup(settings, folder))
 
@@ -300,7 +300,7 @@ def restore(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder that `parley backup` wrote.")],
 ) -> None:
     """Restore a backup to an empty NATS server and an empty PARLEY_HOME, while no service runs."""
-    from cli.backup import restore_backup
+    from cli.operate.backup import restore_backup
 
     run_with_settings("restore", lambda settings: restore_backup(settings, folder))
 
@@ -309,7 +309,7 @@ def restore(
 def url() -> None:
     """Print the page's URL with the login token, of the local `parley up` or of the gateway's container."""
     from cli.gateway import page_url
-    from cli.home import find_running
+    from cli.operate.home import find_running
 
     settings = load_settings()
     running_parley = None if "nats_url" in settings.model_fields_set else find_running(settings.parley_home)
@@ -323,7 +323,7 @@ def secrets(
     ] = "",
 ) -> None:
     """In containers: create missing passwords and distribute each to its container."""
-    from cli.container_secrets import NoSuchSecret, NotInContainers, distribute_secrets
+    from cli.operate.container_secrets import NoSuchSecret, NotInContainers, distribute_secrets
 
     try:
         distribute_secrets(load_settings(), replace=replace)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from cli.child_command import bound_to_parent
+from cli.operate.supervisor import bound_to_parent
 
 ROOT = Path(__file__).resolve().parent.parent
 BUSY_LOOP = "while True: pass"

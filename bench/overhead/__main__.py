@@ -105,7 +105,7 @@ async def measure_workloads(folder: Path, sizes: Scale) -> PartReport:
 async def measure_long_sessions(folder: Path, sizes: Scale) -> PartReport:
     async with (
         processes.nats_server(folder / "long", sync_always=False) as (place, _),
-        processes.running(processes.service_processes(place)),
+        processes.running(place, processes.service_programs(place)),
     ):
         stages = await pipeline.run_long_sessions(place, sizes.sessions, sizes.exchanges)
     return PartReport(f"{markdown_tables.exchange_table(stages, sizes.early_exchange, sizes.exchanges)}\n")

@@ -12,8 +12,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from bench.overhead import processes
 from bench.overhead.model_stub import ModelStub, running_stub
 from bench.overhead.workloads import CONVERSATION
-from cli.child_command import bound_to_parent
-from cli.ports import free_port
+from cli.operate.ports import free_port
+from cli.operate.supervisor import ProcessSpec, bound_to_parent
 from parley.client import Parley
 from parley.protocol.client import UserMessage
 from parley.protocol.server import Delta
@@ -23,10 +23,9 @@ SOCKET_TIMEOUT = 30.0  # seconds
 CONCURRENT_HANDSHAKES = 50
 
 
-def _gateway(place: processes.BenchServer, port: int) -> processes.ChildProcess:
-    command = (sys.executable, "-m", "services.gateway.app")
+def _gateway(place: processes.BenchServer, port: int) -> ProcessSpec:
     free = {"MAX_REQUESTS_PER_SECOND": "0", "MAX_SOCKETS_PER_USER": "0", "MAX_RUNNING_SESSIONS_PER_USER": "0"}
-    return processes.ChildProcess("gateway", command, place, AGENT_HOST="127.0.0.1", AGENT_PORT=str(port), **free)
+    return place.program("gateway", "services.gateway.app", AGENT_HOST="127.0.0.1", AGENT_PORT=str(port), **free)
 
 
 # --- first token
@@ -36,11 +35,9 @@ async def time_first_tokens(folder: Path, times: int) -> list[float]:
     """Milliseconds from the model's first piece of a reply to the first piece of the draft on a socket."""
     port = free_port()
     async with running_stub() as model, processes.nats_server(folder, sync_always=True) as (place, _):
-        command = (sys.executable, "-m", "services.planner.app")
-        planner = processes.ChildProcess("planner", command, place, OPENAI_BASE_URL=model.url, OPENAI_MODEL="instant")
-        services = {"gateway": _gateway(place, port), "planner": planner}
-        store = processes.service_processes(place)["plan_store"]
-        async with processes.running({"plan_store": store, **services}):
+        planner = place.program("planner", "services.planner.app", OPENAI_BASE_URL=model.url, OPENAI_MODEL="instant")
+        specs = [*processes.service_programs(place, ()), planner, _gateway(place, port)]
+        async with processes.running(place, specs):
             await _time_first_token(port, model)  # warm-up: loads the planner's model client
             return [await _time_first_token(port, model) for _ in range(times)]
 
@@ -62,16 +59,19 @@ async def _time_first_token(port: int, model: ModelStub) -> float:
 async def measure_idle_sockets(folder: Path, counts: Sequence[int]) -> dict[int, float]:
     """Kilobytes of gateway memory for each idle socket, by the number of sockets."""
     port = free_port()
-    async with processes.nats_server(folder, sync_always=False) as (place, _):
-        gateway = _gateway(place, port)
-        async with processes.running({"gateway": gateway}), AsyncExitStack() as opened:
-            await _open_sockets(port, 10, opened)  # warm-up: do not count what the first sockets load
-            before, open_count, kilobytes = processes.resident_bytes(gateway.pid), 0, {}
-            for count in counts:
-                await _open_sockets(port, count - open_count, opened)
-                open_count = count
-                kilobytes[count] = (processes.resident_bytes(gateway.pid) - before) / count / 1024
-            return kilobytes
+    async with (
+        processes.nats_server(folder, sync_always=False) as (place, _),
+        processes.running(place, [_gateway(place, port)]) as programs,
+        AsyncExitStack() as opened,
+    ):
+        pid = processes.pid_of(programs["gateway"])
+        await _open_sockets(port, 10, opened)  # warm-up: do not count what the first sockets load
+        before, open_count, kilobytes = processes.resident_bytes(pid), 0, {}
+        for count in counts:
+            await _open_sockets(port, count - open_count, opened)
+            open_count = count
+            kilobytes[count] = (processes.resident_bytes(pid) - before) / count / 1024
+        return kilobytes
 
 
 async def _open_sockets(port: int, count: int, opened: AsyncExitStack) -> None:

@@ -58,7 +58,7 @@ async def _run_conversations(
 ) -> tuple[float, list[StageTime]]:
     began = time.perf_counter()
     async with (
-        processes.running(processes.service_processes(place, workers_of(events))),
+        processes.running(place, processes.service_programs(place, workers_of(events))),
         await nats.connect(place.url) as client,
     ):
         start = time.perf_counter() - began

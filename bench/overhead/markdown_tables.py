@@ -13,7 +13,7 @@ from bench.overhead.growth import GrowthPoint
 from bench.overhead.load_generator import StageTime
 from bench.overhead.pipeline import PipelineRun, percentile
 from bench.overhead.recorded_events import Recording
-from cli.nats_server import find_binary, version_of
+from cli.operate.nats_server import find_binary, version_of
 from shared.services import WORKERS
 
 ROOT = Path(__file__).parents[2]

@@ -55,12 +55,12 @@ async def run_pipeline(
         save(events, folder / "lines.json")
         workers = workers_of(events)
         is_parley = side == "parley"
-        started = (
-            processes.service_processes(place, workers)
+        specs = (
+            processes.service_programs(place, workers)
             if is_parley
-            else processes.bare_processes(place, workers, folder / "lines.json")
+            else processes.bare_programs(place, workers, folder / "lines.json")
         )
-        async with processes.running(started), await nats.connect(place.url) as client:
+        async with processes.running(place, specs) as started, await nats.connect(place.url) as client:
             results = []
             for concurrency, sessions in concurrency_plan.items():
                 for count in (

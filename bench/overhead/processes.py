@@ -2,16 +2,14 @@
 
 import asyncio
 import contextlib
-import json
 import os
 import sys
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from cli.child_command import bound_to_parent
-from cli.nats_server import find_binary, probe
-from cli.ports import free_port
+from cli.operate.nats_server import find_binary, prepare
+from cli.operate.supervisor import ProcessSpec, SupervisedProgram, Supervisor
 from shared.bus.provision import provision
 from shared.environment import child_environment
 from shared.services import WORKERS
@@ -20,6 +18,11 @@ from shared.settings import Settings
 CLOCK_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 READY_TIMEOUT = 60.0  # seconds
+STOP_TIMEOUT = 20.0  # seconds
+READY_LINES = ('"event": "ready"', "Server is ready")  # of a service, and of nats-server
+BARE_READY = "ready"  # the line of a bare worker
+
+type Programs = Mapping[str, SupervisedProgram]
 
 
 class BenchServer(NamedTuple):
@@ -32,8 +35,9 @@ class BenchServer(NamedTuple):
     def settings(self) -> Settings:
         return Settings(nats_url=self.url, parley_home=self.folder, database_url="", health_port=0)
 
-    def environment(self) -> dict[str, str]:
-        return child_environment(
+    def program(self, name: str, *words: str, **more: str) -> ProcessSpec:
+        """A Python program beside this server: `words` come after `python -m`, `more` are variables."""
+        environment = child_environment(
             NATS_URL=self.url,
             PARLEY_HOME=str(self.folder),
             DATABASE_URL="",
@@ -41,58 +45,7 @@ class BenchServer(NamedTuple):
             PARLEY_AUTH="none",
             OTEL_EXPORTER_OTLP_ENDPOINT="",
         )
-
-
-class ChildProcess:
-    """A child process that reports on stderr when it is ready. Its stderr is copied to its log."""
-
-    def __init__(self, name: str, command: tuple[str, ...], place: BenchServer, **more: str) -> None:
-        self.name = name
-        self._command, self._environment = bound_to_parent(*command), place.environment() | more
-        self._log = place.folder / "logs" / f"{name}.log"
-        self._ready = asyncio.Event()
-        self._process: asyncio.subprocess.Process | None = None
-        self._reading: asyncio.Task[None] | None = None
-
-    async def start(self) -> None:
-        self._log.parent.mkdir(parents=True, exist_ok=True)
-        self._process = await asyncio.create_subprocess_exec(
-            *self._command, env=self._environment, stderr=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL
-        )
-        self._reading = asyncio.create_task(self._read(self._process))
-
-    async def wait_until_ready(self) -> None:
-        """Wait until the process is ready. Raises RuntimeError if it ends or times out."""
-        assert self._reading
-        ready = asyncio.create_task(self._ready.wait())
-        await asyncio.wait({ready, self._reading}, timeout=READY_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
-        ready.cancel()
-        if not self._ready.is_set():
-            raise RuntimeError(f"{self.name} does not get ready:\n{self._log.read_text(errors='replace')[-2000:]}")
-
-    async def _read(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stderr
-        with self._log.open("ab") as file:
-            async for line in process.stderr:
-                file.write(line)
-                if line == b"ready\n" or b'"event": "ready"' in line:
-                    self._ready.set()
-
-    async def stop(self) -> None:
-        if self._process and self._process.returncode is None:
-            self._process.terminate()
-            try:
-                await asyncio.wait_for(self._process.wait(), 20)
-            except TimeoutError:
-                self._process.kill()
-                await self._process.wait()
-        if self._reading:
-            await asyncio.gather(self._reading, return_exceptions=True)
-
-    @property
-    def pid(self) -> int:
-        assert self._process
-        return self._process.pid
+        return ProcessSpec(name, (sys.executable, "-m", *words), environment | more)
 
 
 def cpu_seconds(pid: int) -> float:
@@ -106,69 +59,63 @@ def resident_bytes(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES
 
 
-def _write_config(folder: Path, port: int, *, sync_always: bool) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    config, store = folder / "nats.conf", json.dumps(str(folder / "store"))
-    sync = ", sync_interval: always" if sync_always else ""
-    config.write_text(f'host: "127.0.0.1"\nport: {port}\nmax_payload: 4MB\njetstream {{ store_dir: {store}{sync} }}\n')
-    return config
+def pid_of(program: SupervisedProgram) -> int:
+    assert program.process
+    return program.process.pid
 
 
 @contextlib.asynccontextmanager
-async def nats_server(folder: Path, *, sync_always: bool) -> AsyncIterator[tuple[BenchServer, ChildProcess]]:
+async def nats_server(folder: Path, *, sync_always: bool) -> AsyncIterator[tuple[BenchServer, SupervisedProgram]]:
     """A provisioned nats-server. `sync_always`: an append is on disk before it is acknowledged."""
-    port = free_port()
-    config = _write_config(folder, port, sync_always=sync_always)
-    place = BenchServer(folder, f"nats://127.0.0.1:{port}")
-    process = ChildProcess("nats", (str(find_binary()[0]), "-c", str(config)), place)
-    await process.start()
-    try:
-        async with asyncio.timeout(READY_TIMEOUT):
-            while True:
-                with contextlib.suppress(OSError):
-                    if (await asyncio.to_thread(probe, place.url)).jetstream:
-                        break
-                await asyncio.sleep(0.02)
+    server = prepare(folder, durable=sync_always)
+    place = BenchServer(folder, server.url)
+    command = (str(find_binary()[0]), "-c", str(server.config))
+    async with running(place, [ProcessSpec("nats", command, child_environment())]) as programs:
         await provision(place.settings)
-        yield place, process
-    finally:
-        await process.stop()
+        yield place, programs["nats"]
 
 
 @contextlib.asynccontextmanager
-async def running(processes: Mapping[str, ChildProcess]) -> AsyncIterator[Mapping[str, ChildProcess]]:
-    """Start all processes and wait until they are ready. Stop them at the end of the block."""
-    try:
-        for process in processes.values():
-            await process.start()
-        await asyncio.gather(*(process.wait_until_ready() for process in processes.values()))
-        yield processes
-    finally:
-        await asyncio.gather(*(process.stop() for process in processes.values()))
+async def running(place: BenchServer, specs: Iterable[ProcessSpec]) -> AsyncIterator[Programs]:
+    """Start all programs and wait until they are ready. Stop them at the end of the block."""
+    logs = place.folder / "logs"
+    async with Supervisor(logs, line=_ignore, note=_ignore, is_ready=_is_ready, grace=STOP_TIMEOUT) as supervisor:
+        programs = {spec.name: supervisor.start(spec) for spec in specs}
+        for name, program in programs.items():
+            try:
+                await asyncio.wait_for(program.ready.wait(), READY_TIMEOUT)
+            except TimeoutError:
+                log = (logs / f"{name}.log").read_text(errors="replace")
+                raise RuntimeError(f"{name} does not get ready:\n{log[-2000:]}") from None
+        yield programs
 
 
-def service_processes(place: BenchServer, workers: Iterable[str] = WORKERS) -> dict[str, ChildProcess]:
+def _ignore(_name: str, _text: str) -> None:
+    """Output and ends are in the log files."""
+
+
+def _is_ready(line: str) -> bool:
+    return line == BARE_READY or any(part in line for part in READY_LINES)
+
+
+def service_programs(place: BenchServer, workers: Iterable[str] = WORKERS) -> list[ProcessSpec]:
     """plan_store, and these workers with a model that replies instantly."""
-    store = ChildProcess("plan_store", (sys.executable, "-m", "services.plan_store.app"), place)
-    each = (
-        ChildProcess(name, (sys.executable, "-m", "bench.overhead.worker_process", name), place) for name in workers
-    )
-    return {process.name: process for process in (store, *each)}
+    store = place.program("plan_store", "services.plan_store.app")
+    return [store, *(place.program(name, "bench.overhead.worker_process", name) for name in workers)]
 
 
-def bare_processes(place: BenchServer, workers: Iterable[str], recording: Path) -> dict[str, ChildProcess]:
-    """The same processes on bare NATS. `recording`: the file with the recording."""
-    command = (sys.executable, "-m", "bench.overhead.bare_nats")
-    return {
-        name: ChildProcess(name, (*command, name, place.url, str(recording)), place)
+def bare_programs(place: BenchServer, workers: Iterable[str], recording: Path) -> list[ProcessSpec]:
+    """The same programs on bare NATS. `recording`: the file with the recording."""
+    return [
+        place.program(name, "bench.overhead.bare_nats", name, place.url, str(recording))
         for name in ("plan_store", *workers)
-    }
+    ]
 
 
 @contextlib.contextmanager
-def cpu_times(processes: Mapping[str, ChildProcess]) -> Iterator[dict[str, float]]:
-    """The CPU seconds of each process within the block, available after the block."""
-    pids = {name: process.pid for name, process in processes.items()} | {"person": os.getpid()}
+def cpu_times(programs: Programs) -> Iterator[dict[str, float]]:
+    """The CPU seconds of each program within the block, available after the block."""
+    pids = {name: pid_of(program) for name, program in programs.items()} | {"person": os.getpid()}
     before = {name: cpu_seconds(pid) for name, pid in pids.items()}
     taken: dict[str, float] = {}
     yield taken

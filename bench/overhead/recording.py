@@ -31,7 +31,7 @@ async def record_sessions(folder: Path, kinds: Sequence[Workload]) -> dict[str, 
     """Record one session of each workload, by name, on a new server with new services."""
     async with (
         processes.nats_server(folder, sync_always=False) as (place, _),
-        processes.running(processes.service_processes(place)),
+        processes.running(place, processes.service_programs(place)),
     ):
         return {kind.name: await record_session(place, kind) for kind in kinds}
 

@@ -14,7 +14,7 @@ from cli.chat import render, render_flow, render_journal
 from cli.chat.edit import is_on_path, last_result
 from cli.chat.render_flow import list_of
 from cli.chat.state import ChatView
-from cli.export import CannotExport, format_of
+from cli.talk.export import CannotExport, format_of
 from cli.text import visible
 from parley.client import ParleyError
 from parley.client.client import RemoteSession

@@ -22,7 +22,7 @@ from cli.chat.effects import (
     replan,
 )
 from cli.chat.state import ChatView, InputRequest
-from cli.step_output import parse_output
+from cli.talk.plans import parse_output
 from parley.events.values import ToolPolicy
 from parley.protocol import client as c
 from parley.protocol.bounds import OwnAction

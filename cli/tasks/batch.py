@@ -37,7 +37,7 @@ class Batch:
     """`size` tasks. Refuses a state file that was written with other `parameters`, which are JSON."""
 
     def __init__(self, size: int, parameters: dict[str, Any], path: Path | None = None) -> None:
-        self._size, self._path = size, path
+        self.size, self._path = size, path
         self.state = BatchState(
             name=secrets.token_hex(6), told=parameters, lasted=Counter(), done={}, rejections=Counter(), examples={}
         )
@@ -60,14 +60,14 @@ class Batch:
     ) -> list[TaskResult]:
         """Make all tasks. Raises ParleyError if Parley stays unavailable, and NoScenario; a new run then resumes."""
         done = self.state.done
-        indexes = iter([index for index in range(self._size) if index not in done])
+        indexes = iter([index for index in range(self.size) if index not in done])
 
         async def work() -> None:
             for index in indexes:
                 while index not in done:
                     await self._attempt(index, make, attempts)
                 if progress:
-                    progress(len(done), self._size, done[index])
+                    progress(len(done), self.size, done[index])
 
         self._save()  # before any session, whose ids have the batch's name
         try:

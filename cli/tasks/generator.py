@@ -13,11 +13,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from cli.tasks.batch import Batch, Make, Progress, write_json
+from cli.tasks.batch import Batch, Progress, write_json
 from cli.tasks.candidate import CandidateOptions, TaskCandidate, TaskResult
 from packs.retail.data import Data, fingerprint
 from packs.retail.tasks.replay import Shop
-from packs.retail.tasks.scenarios import DEFAULT_KINDS, Scenario, ScenarioDeck
+from packs.retail.tasks.scenarios import DEFAULT_KINDS, ScenarioDeck
 from packs.retail.tasks.task import EarlierTasks, RetailTask
 from parley.client.client import Parley
 from parley.client.errors import RequestRefused
@@ -38,7 +38,7 @@ class TaskGenerator:
         self.examples: dict[str, str] = {}
         self._fingerprint = fingerprint(data)
         self._checked = False
-        self._decks: dict[str | None, tuple[ScenarioDeck, count[int]]] = {}
+        self._numbers = count()
         self._earlier = EarlierTasks()
 
     async def generate_task(
@@ -67,25 +67,16 @@ class TaskGenerator:
 
         With `state`, a file that this method writes, the same call resumes an interrupted one.
         """
-        await self.check_world()
         options = CandidateOptions(use_agentflow, include_metadata, max_turns)
-        deck = self._deck(num_tasks, custom_user)
         parameters = {"seed": self._seed, "kinds": self._kinds, "tasks": num_tasks, "world": self._fingerprint}
         parameters |= {"options": options._asdict()} | ({"user": custom_user} if custom_user else {})
-        batch = Batch(num_tasks, parameters, state)
-        for result in batch.results:
-            self._is_repeated(result)
-
-        async def make(index: int, attempt: int) -> TaskResult:
-            scenario = deck[attempt * num_tasks + index]
-            return await self._candidate(scenario, f"{batch.state.name}-{index}-{attempt}", options)
-
-        return await self._run(batch, make, concurrency, progress_callback)
+        batch, deck = Batch(num_tasks, parameters, state), self._deck(custom_user, num_tasks)
+        return await self._run(batch, deck, options, concurrency, progress_callback)
 
     async def compare(self, custom_user: str | None = None, *, max_turns: int = 5) -> dict[str, Any]:
         """Make a task of the same brief directly and by the loop."""
         await self.check_world()
-        brief, name = self._next(custom_user), secrets.token_hex(6)
+        brief, name = self._next_deck(custom_user)[0], secrets.token_hex(6)
 
         async def result_of(suffix: str, options: CandidateOptions) -> TaskResult:
             return await TaskCandidate(self._parley, self.shop, brief, f"{name}-{suffix}", options).result()
@@ -99,7 +90,7 @@ class TaskGenerator:
         write_json(path, list(tasks))
 
     async def check_world(self) -> None:
-        """Raises Refused if the Parley's store was created from other data."""
+        """Raises RequestRefused if the Parley's store was created from other data."""
         if self._checked:
             return
         world = (await self._parley.tools(limit=1)).world
@@ -114,41 +105,44 @@ class TaskGenerator:
 
     async def _single(self, user_id: str | None, options: CandidateOptions) -> TaskResult:
         """A batch of one. The result of its last candidate, if none was accepted."""
-        await self.check_world()
         batch = Batch(1, {})
-
-        async def make(_: int, attempt: int) -> TaskResult:
-            return await self._candidate(self._next(user_id), f"{batch.state.name}-{attempt}", options)
-
-        await self._run(batch, make)
+        await self._run(batch, self._next_deck(user_id), options)
         result: TaskResult = batch.state.done[0]
         return result
 
     async def _run(
-        self, batch: Batch, make: Make, concurrency: int = 1, progress: Progress | None = None
+        self,
+        batch: Batch,
+        deck: ScenarioDeck,
+        options: CandidateOptions,
+        concurrency: int = 1,
+        progress: Progress | None = None,
     ) -> list[TaskResult]:
+        await self.check_world()
+        for result in batch.results:
+            self._is_repeated(result)
+
+        async def make(index: int, attempt: int) -> TaskResult:
+            """A replaced candidate gets the next scenario of its kind."""
+            name, scenario = f"{batch.state.name}-{index}-{attempt}", deck[attempt * batch.size + index]
+            result = await TaskCandidate(self._parley, self.shop, scenario, name, options).result()
+            if result["success"] and self._is_repeated(result):
+                why = "a task before it has the same words, or the same calls"
+                return {"success": False, "error": why, "rejected": "duplicate", "spent": result["spent"]}
+            return result
+
         try:
             return await batch.run(make, attempts=ATTEMPTS, concurrency=concurrency, progress=progress)
         finally:
             self.rejections += batch.state.rejections
             self.examples = batch.state.examples | self.examples
 
-    async def _candidate(self, scenario: Scenario, name: str, options: CandidateOptions) -> TaskResult:
-        result = await TaskCandidate(self._parley, self.shop, scenario, name, options).result()
-        if result["success"] and self._is_repeated(result):
-            why = "a task before it has the same words, or the same calls"
-            return {"success": False, "error": why, "rejected": "duplicate", "spent": result["spent"]}
-        return result
+    def _deck(self, user_id: str | None, size: int, seed: str = "") -> ScenarioDeck:
+        return ScenarioDeck(self.shop.data, f"{self._seed}{seed}", kinds=self._kinds, size=size, user_id=user_id)
 
-    def _deck(self, size: int, user_id: str | None) -> ScenarioDeck:
-        return ScenarioDeck(self.shop.data, self._seed, kinds=self._kinds, size=size, user_id=user_id)
-
-    def _next(self, user_id: str | None) -> Scenario:
-        """The next scenario of those that are dealt one by one."""
-        if user_id not in self._decks:
-            self._decks[user_id] = (self._deck(1000, user_id), count())
-        deck, numbers = self._decks[user_id]
-        return deck[next(numbers)]
+    def _next_deck(self, user_id: str | None) -> ScenarioDeck:
+        """Another deck at each call, for tasks that are made one by one."""
+        return self._deck(user_id, 1, f" {next(self._numbers)}")
 
     def _is_repeated(self, result: TaskResult) -> bool:
         """Whether an earlier task has the same words or calls. If none has, remember this one."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cli.ports import free_port
+from cli.operate.ports import free_port
 from shared.environment import child_environment
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cli.entitlements import SECRETS_OF
+from cli.operate.programs import SECRETS_OF
 from parley.client import Connection, Parley
 from parley.client.connection import Message
 from parley.client.endpoint import Endpoint

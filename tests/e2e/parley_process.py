@@ -16,7 +16,7 @@ import httpx2
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from cli.ports import free_port
+from cli.operate.ports import free_port
 from tests.support.http_client import http_client
 from tests.support.timeouts import WAIT_TIMEOUT
 

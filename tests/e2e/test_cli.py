@@ -178,11 +178,11 @@ async def test_a_plan_is_shown_approved_and_started_later_from_the_cli(cli: Cli,
     refused = await cli("plan", "approve", task, "--version", version, "--preapprove", "s1")
     assert (refused.code, "Step 1 (s1) has no references" in refused.err) == (1, True)
     approved = await cli.check_output("plan", "approve", task, "--version", version, "--preapprove", "s2", "--no-start")
-    assert "\napproved · version" in approved
+    assert "\nStatus: approved\n" in approved
     assert f"Start it: parley plan execute {task}" in approved
     executed = await cli.check_output("plan", "execute", task)
-    assert "\ncompleted · version" in executed
-    assert "allowed with whatever values it gets" in executed
+    assert "\nStatus: completed\n" in executed
+    assert "Allowed with whatever values it gets" in executed
     unreviewed = json.loads(await cli.check_output("plan", "store", file, "--no-plan-approval", "--json"))
     assert (unreviewed["status"], unreviewed["user_approved"]) == ("executing", False)
 
@@ -193,13 +193,13 @@ async def test_a_plan_is_generated_approved_and_executed_from_the_cli(
     question = await cli.check_output("plan", "generate", "Paint my house")
     task = question.split("parley plan answer ")[1].split()[0]
     answered = await cli.check_output("plan", "answer", task, 'Call calculate with {"expression": "2 * 3.5"}')
-    assert ' 1. Call calculate\n    calculate(expression="2 * 3.5")' in answered
+    assert "1. [planned] Call calculate\n   `calculate(expression='2 * 3.5')`" in answered
     task, version = answered.split("parley plan approve ")[1].split("\n")[0].split(" --version ")
     refused = await cli("plan", "approve", task, "--version", str(int(version) + 7))
     assert (refused.code, f"Version {version} is the newest" in refused.err) == (1, True)
     approved = await cli.check_output("plan", "approve", task, "--version", version)
-    assert f"\ncompleted · version {version}" in approved
-    assert "    → 7" in approved
+    assert "\nStatus: completed\n" in approved
+    assert "   Output: 7" in approved
     assert "completed  1 step" in await cli.check_output("plan", "list")
     assert json.loads(await cli.check_output("plan", "show", task, "--json"))["status"] == "completed"
     count = 'Call calculate with {"expression": "1 + 1"}'
@@ -219,7 +219,7 @@ async def test_a_plan_is_generated_approved_and_executed_from_the_cli(
     step = {"text": "Count", "tool": "calculate", "arguments": {"expression": "1 + 1"}}
     file.write_text(json.dumps({"description": "Count", "steps": [step]}))
     stored = json.loads(await cli.check_output("plan", "store", file, "--json"))
-    assert "\ncancelled · " in await cli.check_output("plan", "cancel", stored["task_id"])
+    assert "\nStatus: cancelled\n" in await cli.check_output("plan", "cancel", stored["task_id"])
     await cli.check_output("plan", "delete", stored["task_id"])
     missing = await cli("plan", "show", stored["task_id"].replace("t2", "t9"))
     assert (missing.code, "has no task t9" in missing.err) == (1, True)
@@ -251,15 +251,15 @@ async def test_a_step_is_skipped_and_versions_are_compared_from_the_cli(
     refused = await cli("plan", "skip", task, "s1")
     assert (refused.code, "“Add” (s2)" in refused.err, "with_dependents" in refused.err) == (1, True, True)
     skipped = await cli.check_output("plan", "skip", task, "s1", "--output", "41")
-    assert "→ 41 (output given)" in skipped
-    assert "→ 42" in skipped
+    assert "   Given output: 41" in skipped
+    assert "   Output: 42" in skipped
     compared = await cli.check_output("plan", "diff", task)
     assert f"Version {stored['version']}. Edited by" in compared
 
     again = json.loads(await cli.check_output("plan", "store", file, "--json"))
     task = again["task_id"]
     changed = await cli.check_output("plan", "modify", task, 'Call calculate with {"expression": "2 * 3.5"}')
-    assert "\npending approval · version" in changed
+    assert "\nStatus: pending approval\n" in changed
     compared = await cli.check_output("plan", "diff", task)
     assert "Draft by the planner: “Call calculate with" in compared
     assert "removed" in compared

@@ -23,7 +23,7 @@ from starlette.routing import Route
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from cli.ports import free_port
+from cli.operate.ports import free_port
 from shared.domain.session import SERVICE_OF
 from tests.e2e.parley_process import ROOT, RunningParley, running_parley
 from tests.support.http_client import http_client

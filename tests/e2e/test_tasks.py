@@ -15,7 +15,7 @@ from packs.retail.generate import generate
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.scenarios import DEFAULT_KINDS, ScenarioDeck
 from packs.retail.tasks.validate import validate_all
-from parley.client import Parley, ParleyUnavailable, RequestRefused
+from parley.client import Parley, RequestRefused
 from parley.events.values import SessionSettings
 from shared.domain.transcript_queries import questions
 from tests.e2e.cli_runner import Cli, wait_for_exit
@@ -240,9 +240,3 @@ async def test_events_arrive_once_and_in_order_although_the_gateway_is_killed(ru
         await asyncio.wait_for(following, WAIT_TIMEOUT)
         assert view.answer
         assert versions == list(range(1, len(versions) + 1))
-
-
-async def test_an_unreachable_parley_is_an_error() -> None:
-    async with Parley("http://127.0.0.1:9", timeout=0.2) as parley:
-        with pytest.raises(ParleyUnavailable, match="Is it up"):
-            await parley.tools()

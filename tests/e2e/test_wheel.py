@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from cli.main import app
-from cli.ports import free_port
+from cli.operate.ports import free_port
 from parley.terminal import NEED_CHECKOUT
 from tests.e2e.parley_process import ROOT, RunningParley
 

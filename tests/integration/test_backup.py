@@ -10,8 +10,8 @@ from typing import cast
 
 import pytest
 
-from cli.backup import create_backup, restore_backup
 from cli.command import Declined
+from cli.operate.backup import create_backup, restore_backup
 from services.plan_store.app import PlanStore
 from services.plan_store.health import DatabaseAheadOfLog
 from services.plan_store.rebuild import rebuild
@@ -208,7 +208,7 @@ async def test_the_copied_retail_store_has_every_write_of_the_copied_log(
             await Conversation(bus.log, "s").commit(c.Say(text="It is done"))
         return await saved(bus, stream, path)
 
-    monkeypatch.setattr("cli.backup.save", write_then_save)
+    monkeypatch.setattr("cli.operate.backup.save", write_then_save)
     await create_backup(settings, tmp_path / "copy")
     with closing(connect(tmp_path / "copy" / "retail.db")) as db:
         assert db.execute("select key from effects").fetchall() == [("s/1/1.1",)]

@@ -1,41 +1,15 @@
 """The chaos suite's evidence: how a process ended, and the results of the retail store's effects when replayed."""
 
-import asyncio
-import os
-import sys
 from pathlib import Path
 
 import pytest
 
 from chaos.collect import read_effects, read_worlds
-from chaos.crashing_service import CRASH_EXIT_CODE
-from chaos.process import ServiceProcess
 from packs.retail.pack import result_of
 from packs.retail.store import Worlds
 from tests.support.store import STORE
-from tests.support.timeouts import WAIT_TIMEOUT
 
 pytest_plugins = ("tests.support.postgres",)
-
-
-async def test_an_exit_at_a_crash_point_is_recorded_as_a_cut(tmp_path: Path) -> None:
-    command = (sys.executable, "-c", f"import os; os._exit({CRASH_EXIT_CODE})")
-    process = ServiceProcess("planner-1", command, os.environ, tmp_path)
-    await process.start()
-    async with asyncio.timeout(WAIT_TIMEOUT):
-        while not process.exits:  # noqa: ASYNC110  only the supervisor is notified
-            await asyncio.sleep(0.02)
-    await process.stop(kill_after=5)
-    assert (process.exits[0].cause, process.exits[0].code) == ("cut", CRASH_EXIT_CODE)
-
-
-async def test_the_exit_of_a_stopped_process_is_recorded_with_its_duration(tmp_path: Path) -> None:
-    process = ServiceProcess("planner-1", (sys.executable, "-c", "import signal; signal.pause()"), os.environ, tmp_path)
-    await process.start()
-    await process.stop(kill_after=20)
-    [exited] = process.exits
-    assert (exited.cause, exited.program) == ("SIGTERM", "planner-1")
-    assert 0 <= exited.late_seconds <= exited.seconds
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

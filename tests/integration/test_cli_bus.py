@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 import structlog
 
-from cli import dead, publish, sessions, tail
 from cli.command import Declined, Unreachable, silence_logs
-from cli.provision import provision
+from cli.operate import dead
+from cli.operate.provision import provision
+from cli.talk import publish, sessions, tail
 from parley.events import dump_event, facts
 from parley.events.values import Step
 from shared.bus import Bus
@@ -280,7 +281,7 @@ async def test_dead_letters_are_listed_with_advice(
 async def test_a_retry_that_is_not_possible_is_refused_with_the_reason(
     settings: Settings, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("cli.dead.PlanStoreClient", lambda bus: InMemoryStore(bus.log))
+    monkeypatch.setattr("cli.operate.dead.PlanStoreClient", lambda bus: InMemoryStore(bus.log))
     with pytest.raises(Declined, match=r"There is no session zzz, so there is nothing to retry\. `parley dead` lists"):
         await dead.retry(settings, "zzz")
     await begin(settings, session_id)
@@ -307,6 +308,6 @@ async def test_a_missing_consumer_is_reported_and_restored(
 
 
 async def test_an_unreachable_plan_store_is_reported(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.sessions.PlanStoreClient", lambda bus: PlanStoreClient(bus, wait=0.1))
+    monkeypatch.setattr("cli.talk.sessions.PlanStoreClient", lambda bus: PlanStoreClient(bus, wait=0.1))
     with pytest.raises(Unreachable, match="plan_store service"):
         await sessions.list_sessions(settings)

@@ -11,8 +11,8 @@ from chaos.cluster import Cluster
 from chaos.collect import read_log
 from chaos.failover import AppendRace, lose_leader
 from chaos.replay import replay
-from cli.doctor import check_nats, check_streams
-from cli.nats_server import probe
+from cli.operate.doctor import check_nats, check_streams
+from cli.operate.nats_server import probe
 from shared.bus import Bus, Delivery
 from shared.bus.provision import ProvisionError, check, provision
 from shared.log import EXPECTED_SEQUENCE

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.doctor import check_database, check_nats, check_store
+from cli.operate.doctor import check_database, check_nats, check_store
 from services.gateway.ports import Core
 from services.gateway.readiness import ReadinessChecker
 from services.gateway.session_log import DeferredLog

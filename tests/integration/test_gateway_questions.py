@@ -4,7 +4,7 @@ import pytest
 from mcp import Client as McpClient
 
 from cli.gateway import GatewayAddress
-from cli.mcp_server import build_server
+from cli.mcp.server import build_server
 from parley.client import Parley, RequestRefused
 from parley.events.values import FurtherQuestion, Option
 from shared.domain import commands as c
@@ -78,12 +78,13 @@ async def test_an_assistant_sees_all_questions_and_answers_them(world: World) ->
             session = await parley.start("A game")
         await world.story(session.id).commit(ASK)
         state = (await mcp.call_tool("read_session", {"session_id": session.id})).structured_content or {}
-        assert [each["text"] for each in (state["question"], *state["further"])] == [
+        question = state["question"]
+        assert [each["content"] for each in (question, *question["further"])] == [
             "Which colour?",
             "Which extras?",
             "Its name?",
         ]
-        assert [each["several"] for each in state["further"]] == [True, False]
+        assert [each["several"] for each in question["further"]] == [True, False]
         arguments = {"session_id": session.id, "text": "Red", "more": ["Sound", "Snake"]}
         answered = (await mcp.call_tool("answer_question", arguments)).structured_content or {}
-        assert (answered["question"], answered["further"], answered["state"]) == (None, [], "text_plan_generation")
+        assert (answered["question"], answered["state"]) == (None, "text_plan_generation")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from cli.backup import create_backup, restore_backup
 from cli.command import Declined
+from cli.operate.backup import create_backup, restore_backup
 from services.plan_store.app import PlanStore
 from services.plan_store.rebuild import RebuildRefused, rebuild
 from shared.bus import Bus

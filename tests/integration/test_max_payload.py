@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import tests.support.nats
-from cli.doctor import check_nats
-from cli.nats_server import NatsInstance, prepare
+from cli.operate.doctor import check_nats
+from cli.operate.nats_server import NatsInstance, prepare
 from parley.events.values import ActionSpec, SessionSettings
 from services.gateway.app import build
 from services.plan_store.app import PlanStore

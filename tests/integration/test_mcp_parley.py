@@ -14,10 +14,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from cli import mcp_server as module
 from cli.command import Declined
 from cli.gateway import GatewayAddress
-from cli.ports import free_port
+from cli.mcp import server as module
+from cli.operate.ports import free_port
 from parley.events.values import ActionSpec
 from shared.domain import commands as c
 from shared.log import SessionAtPosition
@@ -111,7 +111,7 @@ async def test_a_request_is_planned_coded_and_approved_by_tools(world: World) ->
         await story.codes()
         state = await says(client, "wait", session_id=story.id)
         code = state["code"]
-        assert (state["waits_for"], code["text"]) == ("code_approval", CODE)
+        assert (state["waits_for"], code["code"]) == ("code_approval", CODE)
         no = await says(client, "reject", session_id=story.id, version=code["version"])
         assert no["waits_for"] == "feedback"
         await says(client, "feedback", session_id=story.id, text="Shorter")
@@ -138,7 +138,7 @@ async def test_actions_that_await_approval_show_their_arguments_and_are_decided(
         assert state["waits_for"] == "action_approval"
         first, second = state["actions"]
         assert (first["tool"], first["arguments"], first["effect"]) == ("cancel", {"order_id": "#W1"}, "write")
-        version_in_review = {"session_id": story.id, "version": first["version"]}
+        version_in_review = {"session_id": story.id, "version": state["version"]}
         assert (first["action_id"], second["action_id"]) == ("1.1", "1.2")
         assert "differ" in await refused(client, "approve", **version_in_review, action_id="1.1", hash=second["hash"])
         state = await says(client, "approve", **version_in_review, action_id="1.1", hash=first["hash"])
@@ -160,7 +160,7 @@ async def test_a_message_withdraws_nothing_and_an_offer_is_decided_on(world: Wor
         other = write.model_copy(update={"tool": "return"})
         await story.commit(c.PlanTurn(sub_goal="Return it", actions=(other,)))
         state = await says(client, "wait", session_id=story.id)
-        assert (state["waits_for"], state["offer"]["text"]) == ("offer", "Return it\n- return {}")
+        assert (state["waits_for"], state["offer"]["draft"]["sub_goal"]) == ("offer", "Return it")
         decision = {"session_id": story.id, "version": state["offer"]["version"]}
         kept = await says(client, "decide_offer", **decision, take=False)
         assert (kept["waits_for"], kept["offer"]) == ("action_approval", None)
@@ -175,7 +175,7 @@ async def test_a_question_is_answered(world: World) -> None:
         await story.commit(c.Ask(text="Which order?", options=("#W1", "#W2")))
         state = await says(client, "wait", session_id=story.id)
         assert state["waits_for"] == "answer"
-        assert (state["question"]["text"], state["question"]["options"]) == ("Which order?", ["#W1", "#W2"])
+        assert (state["question"]["content"], state["question"]["options"]) == ("Which order?", ["#W1", "#W2"])
         state = await says(client, "answer_question", session_id=story.id, text="#W1")
         assert (state["waits_for"], state["question"]) == ("work", None)
         assert (await refused(client, "answer_question", session_id=story.id, text="again")).endswith("[not_now]")

@@ -6,8 +6,8 @@ from typing import Any
 
 from mcp import Client
 
-from cli import mcp_server
 from cli.gateway import GatewayAddress
+from cli.mcp import server as mcp_server
 from shared.bus import Bus
 from shared.settings import Settings
 from tests.integration.test_execution_plan import CANCEL, LOOK, ORDER, WHO, order_status, plan

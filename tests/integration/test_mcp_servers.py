@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 import structlog
 
-from cli.ports import free_port, is_free
+from cli.operate.ports import free_port, is_free
 from services.executor.mcp import McpOutcome, McpServerConfig, McpTools, results, server, transport
 from tests.support.timeouts import WAIT_TIMEOUT
 

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from cli.ports import free_port
+from cli.operate.ports import free_port
 from parley.events.values import SessionSettings
 from services.gateway.app import build
 from services.gateway.session_log import DeferredLog

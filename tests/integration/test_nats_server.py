@@ -4,7 +4,6 @@ import os
 import re
 import select
 import signal
-import stat
 import subprocess
 import sys
 import textwrap
@@ -18,14 +17,12 @@ from urllib.parse import urlsplit
 import nats
 import pytest
 
-from cli.doctor import check_nats, check_streams
-from cli.home import secret
-from cli.nats_server import MINIMUM, NatsMissing, find_binary, prepare, probe, version_of
-from cli.up import _STORE, Console, _provision
+from cli.operate.doctor import check_nats, check_streams
+from cli.operate.home import secret
+from cli.operate.nats_server import MINIMUM, NatsMissing, find_binary, prepare, probe, version_of
+from cli.operate.up import _STORE, Console, _provision
 from shared.bus import provision as provisioning
 from shared.bus.provision import provision
-from shared.bus.users import USERS
-from shared.services import OPERATOR
 from shared.settings import Settings
 from tests.support.nats import NatsServer, kill9, nats_server
 from tests.support.timeouts import WAIT_TIMEOUT
@@ -79,15 +76,6 @@ async def test_acknowledged_messages_survive_a_kill_and_the_url_stays(server: Na
     await client.close()
 
 
-def test_passwords_are_private_and_created_once(server: NatsServer, tmp_path: Path) -> None:
-    files = [*(tmp_path / "secrets").iterdir(), tmp_path / "nats" / "nats.conf"]
-    assert {file.name for file in files[:-1]} == {f"nats-{user}" for user in USERS}
-    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
-    prepared_again = prepare(tmp_path, port=1)
-    assert prepared_again.passwords[OPERATOR] in server.url
-    assert len(set(prepared_again.passwords.values())) == len(USERS)
-
-
 def test_parleys_server_flushes_each_event_and_a_tests_server_does_not(tmp_path: Path) -> None:
     assert "sync_interval: always" in prepare(tmp_path).config.read_text()
     assert "sync_interval" not in prepare(tmp_path, durable=False).config.read_text()
@@ -127,7 +115,7 @@ def test_two_homes_have_separate_servers(server: NatsServer, tmp_path: Path) -> 
 @pytest.mark.races
 def test_the_port_used_last_is_used_again_unless_it_is_taken(tmp_path: Path) -> None:
     def port_of_a_new_process() -> int:
-        program = "import sys, pathlib, cli.nats_server as n; print(n.prepare(pathlib.Path(sys.argv[1])).port)"
+        program = "import sys, pathlib, cli.operate.nats_server as n; print(n.prepare(pathlib.Path(sys.argv[1])).port)"
         command = [sys.executable, "-c", program, str(tmp_path)]
         return int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 

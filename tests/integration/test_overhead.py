@@ -70,7 +70,7 @@ async def test_each_workload_runs_through_the_services_and_through_bare_nats(tmp
 async def test_long_conversations_and_growth_are_measured(tmp_path: Path) -> None:
     async with (
         processes.nats_server(tmp_path / "long", sync_always=False) as (place, _),
-        processes.running(processes.service_processes(place)),
+        processes.running(place, processes.service_programs(place)),
     ):
         events = await recording.record_session(place, CONVERSATION)
         long = await pipeline.run_long_sessions(place, 1, 2)

@@ -14,7 +14,7 @@ import nats as client_of
 import pytest
 from nats.aio.client import Client
 
-from cli.nats_server import find_binary
+from cli.operate.nats_server import find_binary
 from parley.events import dump_event, facts, types_made_by
 from parley.events.values import Step
 from scripts.gen_nats import variable

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cli.plan_rendering import describe, describe_changes
+from cli.talk.plan_rendering import describe, describe_changes
 from parley.client import Parley
 from parley.client.errors import RequestRefused
 from parley.protocol.execution_plans import ExecutionPlan

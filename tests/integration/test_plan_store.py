@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cli.child_command import bound_to_parent
+from cli.operate.supervisor import bound_to_parent
 from parley.events.values import SessionSettings
 from services.plan_store.app import PlanStore
 from services.plan_store.database import ProjectionDatabase

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cli.plan_rendering import change_lines, origin
+from cli.talk.plan_rendering import change_lines, origin
 from parley.client import Parley
 from parley.client.errors import RequestRefused
 from parley.events import facts

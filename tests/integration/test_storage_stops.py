@@ -12,9 +12,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from cli.doctor import check_nats, check_store
-from cli.nats_server import NatsInstance, find_binary, prepare, probe, restart_when_there_is_room
-from cli.supervisor import ProcessSpec, SupervisedProgram, Supervisor
+from cli.operate.doctor import check_nats, check_store
+from cli.operate.nats_server import NatsInstance, find_binary, prepare, probe, restart_when_there_is_room
+from cli.operate.supervisor import ProcessSpec, SupervisedProgram, Supervisor
 from services.gateway.app import build
 from services.gateway.session_log import DeferredLog
 from shared.bus import Bus
@@ -65,7 +65,7 @@ def _children(pid: int) -> list[int]:
 async def test_a_server_that_stores_nothing_is_reported_and_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cli.nats_server.STORAGE_INTERVAL", 0.05)
+    monkeypatch.setattr("cli.operate.nats_server.STORAGE_INTERVAL", 0.05)
     async with supervised_server(tmp_path) as (place, server), asyncio.timeout(WAIT_TIMEOUT):
         settings = Settings(nats_url=place.url, parley_home=tmp_path, parley_auth="none", graceful_timeout=1)
         await provision(settings)
@@ -86,7 +86,7 @@ async def test_a_server_that_stores_nothing_is_reported_and_started_again(
             assert "make room" in check.advice
 
             said: list[str] = []
-            disk_usage = "cli.nats_server.shutil.disk_usage"
+            disk_usage = "cli.operate.nats_server.shutil.disk_usage"
             with pytest.MonkeyPatch.context() as full:
                 full.setattr(disk_usage, lambda _: DiskUsage(free=0))
                 watching = asyncio.create_task(restart_when_there_is_room(place.folder, server, said.append))

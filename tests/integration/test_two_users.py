@@ -17,7 +17,7 @@ from fastapi.routing import iter_route_contexts
 from mcp import Client as Assistant
 
 from cli.gateway import GatewayAddress
-from cli.mcp_server import build_server as mcp_server
+from cli.mcp.server import build_server as mcp_server
 from parley.client import Parley
 from parley.client.errors import ParleyError, RequestRefused
 from parley.protocol.flows import FLOWS_LIST

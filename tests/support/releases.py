@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 
 from chaos.process import ROOT, ServiceProcess
-from cli.ports import free_port
+from cli.operate.ports import free_port
 from parley.events.envelope import FORMAT
 from shared.bus import Bus
 from shared.bus.provision import provision

@@ -53,13 +53,21 @@ IMPURE = {
 }
 CLOCK = {"now", "utcnow", "today", "fromtimestamp"}
 IMPURE_CALLS = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
-KNOW_NATS = ("shared/bus", "shared/log", "shared/log_reading", "cli/nats_server.py", "bench/overhead", "chaos", "tests")
+KNOW_NATS = (
+    "shared/bus",
+    "shared/log",
+    "shared/log_reading",
+    "cli/operate/nats_server.py",
+    "bench/overhead",
+    "chaos",
+    "tests",
+)
 READ_ENVIRONMENT = ("shared/settings.py", "shared/environment.py")
 RUN_FLOWS = ("flows", "services/executor", "scripts/gen_contract.py")  # the last reads the shapes of replies
 LINES, TEST_LINES = 300, 450
 LONGER = {  # mostly lists, such as events with a description of each field
-    "cli/diagnosis.py": 360,
-    "cli/doctor.py": 420,
+    "cli/operate/diagnosis.py": 355,
+    "cli/operate/doctor.py": 410,
     "cli/main.py": 350,
     "parley/events/facts.py": 920,
     "parley/events/values.py": 500,
@@ -375,7 +383,7 @@ def test_every_way_of_branching_on_the_workflow_is_detected(tmp_path: Path, sour
 
 def test_gateway_clients_do_not_import_nats() -> None:
     """So `parley chat` and `parley mcp` start faster, and without broker or services installed."""
-    imported = transitive_imports(*sources("cli/chat"), ROOT / "cli/mcp_server.py", ROOT / "cli/command.py")
+    imported = transitive_imports(*sources("cli/chat"), ROOT / "cli/mcp/server.py", ROOT / "cli/command.py")
     assert [
         name(path) for path in imported if is_within(path, "shared/bus", "shared/log", "packs", "sql", "flows")
     ] == []

@@ -13,7 +13,7 @@ from chaos.invariant_check import InvariantCheck
 from chaos.invariants import check_invariants
 from chaos.model_usage import ServedRequest
 from chaos.process import ProcessExit
-from chaos.socket_recorder import SocketRecord
+from chaos.reconnecting_client import SocketRecord
 from parley.events import dump_event
 from parley.events.values import ActionSpec, ModelCall, SessionSettings, Step
 from shared.domain import commands as c

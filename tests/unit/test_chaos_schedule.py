@@ -25,12 +25,6 @@ def test_the_same_seed_draws_the_same_faults() -> None:
     assert draw(7) == draw(7) != draw(8)
 
 
-def test_faults_are_sorted_and_within_the_run() -> None:
-    times = [fault.at for fault in draw(7, 60)]
-    assert times == sorted(times)
-    assert 1 <= times[0] < times[-1] < 60
-
-
 def test_a_long_run_has_every_kind_of_fault() -> None:
     assert {fault.kind for fault in draw(7, 1000)} == set(KINDS)
     everywhere = {fault.kind for fault in draw(7, 1000, cluster=True, postgres=True)}
@@ -80,12 +74,6 @@ def test_the_same_seed_makes_the_same_users() -> None:
     assert [script.message for script in scripts] != [others.script(n).message for n in range(40)]
     assert {script.kind for script in scripts} == set(WEIGHTS)
     assert len({script.session_id for script in scripts}) == 40
-
-
-def test_a_draw_depends_only_on_the_seed_and_its_name() -> None:
-    first, second = (UserScripts(7, STORE).script(3) for _ in range(2))
-    second.draw("something else")
-    assert first.draw("plan 1") == second.draw("plan 1") != first.draw("plan 2")
 
 
 def test_no_two_users_cancel_the_same_order() -> None:

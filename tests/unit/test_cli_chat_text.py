@@ -15,9 +15,9 @@ from cli.chat import render, render_journal, render_turn
 from cli.chat.edit import HELP, InvalidPlanText, edit_in_review, editable, read_plan
 from cli.chat.effects import SendMessage, ShowText
 from cli.chat.state import ChatView
-from cli.event_summary import summarize
-from cli.export import CannotExport, export, format_of
-from cli.tail import Printer
+from cli.talk.event_summary import summarize
+from cli.talk.export import CannotExport, export, format_of
+from cli.talk.tail import Printer
 from cli.text import print_visible, short, visible
 from parley.events import EVENT_CLASSES, EVENTS, Event, SessionEvent, facts
 from parley.events.values import Check, ModelCall, Step

@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.gateway import find_gateway
-from cli.home import RunningParley, announce, lock_home
 from cli.main import app
-from cli.provision import rebuild
-from cli.sessions import ago
+from cli.operate.home import RunningParley, announce, lock_home
+from cli.operate.provision import rebuild
+from cli.talk.sessions import ago
 from shared.settings import Settings
 
 COMMANDS = ("up", "doctor", "provision", "rebuild", "chat", "tail", "publish", "sessions", "dead")

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from cli.bus_client import connect_bus
 from cli.command import Unreachable
-from cli.doctor import DoctorCheck, check_nats, check_table
 from cli.gateway import PROTOCOL_HINTS
-from cli.home import RunningParley, announce, lock_home
 from cli.main import app
+from cli.operate.doctor import DoctorCheck, check_nats, check_table
+from cli.operate.home import RunningParley, announce, lock_home
 from services.gateway.access.users import session_not_found
 from services.gateway.api_errors import HINTS
 from shared.settings import Settings

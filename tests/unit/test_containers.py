@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.container_secrets import SECRET_NAMES, NoSuchSecret, distribute_secrets
-from cli.entitlements import SECRETS_OF
+from cli.operate.container_secrets import SECRET_NAMES, NoSuchSecret, distribute_secrets
+from cli.operate.programs import SECRETS_OF
 from shared.bus.users import USERS
 from shared.services import MODEL_KEYS
 from shared.services import SERVICES as CATALOGUE
@@ -167,10 +167,6 @@ def test_every_nats_user_has_its_own_password(home: Path) -> None:
         password = exported[f"NATS_PASSWORD_{user.upper()}"].strip("'\"")
         assert files[f"{user}/nats_url"] == f"nats://{user}:{password}@nats:4222"
     assert len(set(exported.values())) == len(USERS)
-
-
-def test_secrets_are_created_once(home: Path) -> None:
-    assert distributed_files(home) == distributed_files(home)
 
 
 def test_distributed_files_are_read_as_settings(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

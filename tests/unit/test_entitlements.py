@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from cli.entitlements import CONFIDENTIAL, SECRETS_OF, environment_for
-from cli.programs import program_specs, with_defaults
+from cli.operate.programs import CONFIDENTIAL, SECRETS_OF, environment_for, program_specs, with_defaults
 from shared.services import SERVICES
 from shared.settings import Settings
 

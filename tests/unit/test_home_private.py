@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.home import HomeUnusable, lock_home
+from cli.operate.home import HomeUnusable, lock_home
 
 HOME_FILES = (
     "parley.db",

@@ -7,7 +7,7 @@ import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 import yaml
 
-from cli.nats_server import find_binary
+from cli.operate.nats_server import find_binary
 from tests.support.manifests import ALL, FOLDER, Manifest, kustomization, named, printed_secrets
 
 BASE = FOLDER / "base"

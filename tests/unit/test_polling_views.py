@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from cli.event_summary import summarize as tail
+from cli.talk.event_summary import summarize as tail
 from parley.events import SessionEvent
 from parley.events.values import SessionSettings, Step, Waiting
 from parley.protocol.journal import EntryUpdate

@@ -15,7 +15,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.supervisor import FIRST_DELAY, LONGEST_DELAY, STEADY_AFTER, ProcessSpec, Supervisor, next_delay
+from cli.operate.supervisor import FIRST_DELAY, LONGEST_DELAY, STEADY_AFTER, ProcessSpec, Supervisor, next_delay
 from tests.support.timeouts import WAIT_TIMEOUT
 
 WAITS = "import signal; print('up', flush=True); signal.pause()"
@@ -149,7 +149,7 @@ def test_the_children_of_a_killed_supervisor_end_with_it(tmp_path: Path) -> None
     code = textwrap.dedent(f"""
         import asyncio, os, sys
         from pathlib import Path
-        from cli.supervisor import ProcessSpec, Supervisor
+        from cli.operate.supervisor import ProcessSpec, Supervisor
 
         async def main():
             def tell(name, text):

@@ -1,7 +1,6 @@
 """Batches of tasks: order of results, replaced candidates, resuming after an interruption, and traces of runs."""
 
 import asyncio
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,7 @@ from cli.tasks.batch import Batch
 from cli.tasks.candidate import TaskResult
 from cli.tasks.run_trace import RunTrace
 from packs.retail.tasks.scenarios import NoScenario
-from parley.client import Parley
-from parley.client.errors import NotAllowed, ParleyUnavailable, RequestRefused
+from parley.client.errors import ParleyUnavailable, RequestRefused
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionAttempt, ActionSpec, ModelCall, Outcome
 
@@ -148,31 +146,6 @@ async def test_a_batch_without_a_possible_scenario_fails_with_the_reason() -> No
 
     with pytest.raises(NoScenario, match="Nothing can be wanted"):
         await Batch(3, SETTINGS).run(impossible, attempts=2, concurrency=2)
-
-
-async def test_the_batchs_name_is_stored_before_any_candidate_is_made(tmp_path: Path) -> None:
-    state = tmp_path / "state"
-
-    async def make(index: int, attempt: int) -> TaskResult:
-        assert json.loads(state.read_text())["name"] == batch.state.name
-        return good(index, attempt)
-
-    batch = Batch(1, SETTINGS, state)
-    await batch.run(make, attempts=1, concurrency=1)
-
-
-def test_an_invalid_url_is_refused_at_once() -> None:
-    for url in ("parley", "ftp://x", "http://"):
-        with pytest.raises(NotAllowed, match="http://127"):
-            Parley(url)
-
-
-async def test_an_unreachable_parley_is_retried_and_then_given_up() -> None:
-    async with Parley("http://127.0.0.1:9", timeout=0.3) as parley:
-        with pytest.raises(ParleyUnavailable, match="Is it up"):
-            await parley.me()
-        with pytest.raises(ParleyUnavailable, match="Is it up"):
-            await anext(parley.session("x").events())
 
 
 # --- the journal of a run

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from cli.tasks.report import measure_diversity
 from packs.retail.tasks import export, outputs, task
 from packs.retail.tasks.correct import correct
-from packs.retail.tasks.diversity import measure_diversity
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.scenarios import KINDS, NoScenario, Scenario, ScenarioDeck
 from packs.retail.tasks.task import ExpectedCall, RetailTask

@@ -11,7 +11,7 @@ import yaml
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.parser import text_string_to_metric_families
 
-from cli.ports import free_port
+from cli.operate.ports import free_port
 from shared.telemetry import metrics
 from shared.worker.run import health_server
 from tests.support.http_client import http_client

@@ -13,9 +13,9 @@ import pytest
 from pydantic import SecretStr
 
 from cli.gateway import page_url
-from cli.home import HomeUnusable, RunningParley, announce, find_running, lock_home, secret, use_running_nats
-from cli.nats_server import version_of, without_secrets
-from cli.programs import (
+from cli.operate.home import HomeUnusable, RunningParley, announce, find_running, lock_home, secret, use_running_nats
+from cli.operate.nats_server import without_secrets
+from cli.operate.programs import (
     CannotStart,
     HttpReply,
     check_address,
@@ -26,8 +26,8 @@ from cli.programs import (
     watch,
     with_defaults,
 )
-from cli.supervisor import ProcessSpec
-from cli.up import compact, is_ready_line
+from cli.operate.supervisor import ProcessSpec
+from cli.operate.up import compact, is_ready_line
 from shared.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -213,12 +213,8 @@ def test_what_the_gateway_reports_as_missing_fits_one_line(body: object, words: 
     assert describe_reply(HttpReply(503, json.dumps(body))) == words
 
 
-def test_a_response_that_is_not_json_is_shown_unchanged() -> None:
-    assert describe_reply(HttpReply(0, "Connection refused")) == "Connection refused"
-
-
 async def test_ready_is_reported_once_and_later_outages_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.programs.INTERVAL", 0)
+    monkeypatch.setattr("cli.operate.programs.INTERVAL", 0)
     reports = iter([["nats"], [], [], ["planner"], ["planner"], [], []])
     lines: list[str] = []
 
@@ -233,7 +229,7 @@ async def test_ready_is_reported_once_and_later_outages_are_reported(monkeypatch
 
 
 async def test_programs_missing_for_long_at_the_start_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.programs.REPORT_AFTER", 0)
+    monkeypatch.setattr("cli.operate.programs.REPORT_AFTER", 0)
     reports = iter([["nats", "gateway (refused)"], []])
     lines: list[str] = []
 
@@ -242,7 +238,7 @@ async def test_programs_missing_for_long_at_the_start_are_reported(monkeypatch: 
             raise asyncio.CancelledError
         return now
 
-    monkeypatch.setattr("cli.programs.INTERVAL", 0)
+    monkeypatch.setattr("cli.operate.programs.INTERVAL", 0)
     with pytest.raises(asyncio.CancelledError):
         await watch(look, ready=lambda: lines.append("ready"), say=lines.append)
     assert lines == ["not ready: nats, gateway (refused); waiting", "ready"]
@@ -262,18 +258,13 @@ def test_urls_are_shown_without_secrets(url: str, expected: str) -> None:
     assert without_secrets(url) == expected
 
 
-def test_a_version_is_parsed_from_a_programs_output() -> None:
-    assert version_of("nats-server: v2.15.0-RC.1") == (2, 15, 0)
-    assert version_of("no idea") == ()
-
-
 THREADS_OF_THE_START = """
 import contextlib
 import sys
 
-import cli.up
-from cli.nats_server import find_binary, prepare, probe
-from cli.programs import http_get
+import cli.operate.up
+from cli.operate.nats_server import find_binary, prepare, probe
+from cli.operate.programs import http_get
 
 loaded = set(sys.modules)
 for work in (

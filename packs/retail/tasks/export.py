@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from packs.retail.tasks.replay import Shop
-from packs.retail.tasks.subject import subject_of
+from packs.retail.tasks.replay import Shop, subject_of
 from packs.retail.tasks.task import RetailTask
 
 MODULE, JSON_FILE = "tasks_parley.py", "tasks_parley.json"

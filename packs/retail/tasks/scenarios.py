@@ -53,7 +53,7 @@ class ScenarioDeck:
     def __init__(
         self,
         data: Data,
-        seed: int,
+        seed: int | str,
         *,
         kinds: Sequence[str] = DEFAULT_KINDS,
         size: int = 1,

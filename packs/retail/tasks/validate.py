@@ -9,8 +9,7 @@ from packs.retail.known_records import CompletedCall
 from packs.retail.policy import violations
 from packs.retail.specs import SPECS
 from packs.retail.tasks.outputs import unsupported
-from packs.retail.tasks.replay import Shop
-from packs.retail.tasks.subject import TaskSubject, expected_reads, identified_users, subject_of
+from packs.retail.tasks.replay import Shop, TaskSubject, expected_reads, identified_users, subject_of
 from packs.retail.tasks.task import EarlierTasks, ExpectedCall, RetailTask, TaskModel
 from shared.repair import repair
 

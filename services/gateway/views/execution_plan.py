@@ -112,7 +112,11 @@ def plan_markdown(session: Session) -> str:
         lines += [f"   {_effect_text(step)}"] if step.effect in CHANGES else []
         lines += [f"   {step.error}"] if step.error else []
         lines += [f"   {_poll_text(step.poll)}"] if step.poll and step.status == "waiting" else []
-        lines += [f"   Given output: {json.dumps(step.output, ensure_ascii=False)}"] if step.given else []
+        lines += [f"   Until {step.until:%Y-%m-%d %H:%M} UTC"] if step.until else []
+        if step.given:
+            lines.append(f"   Given output: {json.dumps(step.output, ensure_ascii=False)}")
+        elif step.output is not None:
+            lines.append(f"   Output: {summarize(step.output)}")
     notes = [line for check in plan.checks if check.ok is not True for line in check.detail.splitlines()]
     lines += ["", "Worth a look:", *(f"- {line}" for line in notes)] if notes else []
     return "\n".join([*lines, *(["", plan.notes] if plan.notes else [])]) + "\n"

@@ -19,10 +19,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from cli.bus_client import connect_bus, query_store
 from cli.command import Declined, Unreachable
 from cli.gateway import page_url
-from cli.home import find_running, use_running_nats
-from cli.nats_server import MINIMUM, NatsMissing, find_binary, probe, version_of, without_secrets
-from cli.ports import is_free, who_listens
-from cli.programs import http_get
+from cli.operate.home import find_running, use_running_nats
+from cli.operate.nats_server import MINIMUM, NatsMissing, find_binary, probe, version_of, without_secrets
+from cli.operate.ports import is_free, who_listens
+from cli.operate.programs import http_get
 from cli.text import visible
 from packs.retail.data import fingerprint, load
 from packs.retail.generate import generate
@@ -42,7 +42,7 @@ _PAYLOAD = 4 * 1024 * 1024  # bytes of a message that Parley's own servers accep
 _REQUEST_TIMEOUT = 5.0  # seconds for a server to answer
 _STORE_WAIT = 3  # seconds for plan_store's answer
 _ELECTION_TIMEOUT = 25.0  # seconds, enough for a cluster that has just lost a server
-_PAGE = Path(__file__).parent.parent / "services" / "gateway" / "page" / "index.html"
+_PAGE = Path(__file__).parents[2] / "services" / "gateway" / "page" / "index.html"
 
 
 Outcome = Literal["ok", "warn", "fail"]
@@ -56,6 +56,18 @@ class DoctorCheck(NamedTuple):
     outcome: Outcome
     finding: str
     advice: str = ""
+
+
+def ok(name: str, finding: str, advice: str = "") -> DoctorCheck:
+    return DoctorCheck(name, "ok", finding, advice)
+
+
+def warn(name: str, finding: str, advice: str = "") -> DoctorCheck:
+    return DoctorCheck(name, "warn", finding, advice)
+
+
+def fail(name: str, finding: str, advice: str) -> DoctorCheck:
+    return DoctorCheck(name, "fail", finding, advice)
 
 
 def check_table(checks: Sequence[DoctorCheck]) -> Table:
@@ -109,20 +121,20 @@ async def run_checks(settings: Settings) -> list[DoctorCheck]:
 
 def check_python() -> DoctorCheck:
     """The Python interpreter in use."""
-    return DoctorCheck("Python", "ok", f"{sys.version.split()[0]} at {sys.executable}")
+    return ok("Python", f"{sys.version.split()[0]} at {sys.executable}")
 
 
 def check_home(settings: Settings) -> DoctorCheck:
     """Whether PARLEY_HOME is writable and private. Not checked if no state is local, as in containers."""
     home = settings.parley_home.resolve()
     if not _uses_home(settings):
-        return DoctorCheck("PARLEY_HOME", "ok", "not needed: NATS and the databases are elsewhere")
+        return ok("PARLEY_HOME", "not needed: NATS and the databases are elsewhere")
     parent = next(folder for folder in (home, *home.parents) if folder.exists())
     if not parent.is_dir() or not _writable(parent):
-        return DoctorCheck("PARLEY_HOME", "fail", f"{parent} cannot be written", "set PARLEY_HOME to a folder of yours")
+        return fail("PARLEY_HOME", f"{parent} cannot be written", "set PARLEY_HOME to a folder of yours")
     if parent == home and home.stat().st_mode & 0o077:
-        return DoctorCheck("PARLEY_HOME", "warn", f"{home} is open to other accounts", f"chmod 700 {home}")
-    return DoctorCheck("PARLEY_HOME", "ok", str(home) if parent == home else f"{home} (will be made)")
+        return warn("PARLEY_HOME", f"{home} is open to other accounts", f"chmod 700 {home}")
+    return ok("PARLEY_HOME", str(home) if parent == home else f"{home} (will be made)")
 
 
 def _uses_home(settings: Settings) -> bool:
@@ -147,12 +159,10 @@ def check_disk(settings: Settings) -> DoctorCheck:
     """Whether the disk has room for the log. A full disk stops every append."""
     home = settings.parley_home.resolve()
     free = shutil.disk_usage(next(folder for folder in (home, *home.parents) if folder.is_dir())).free
-    outcome: Outcome = (
-        "ok" if free >= _DISK_ENOUGH or not _uses_home(settings) else "warn" if free >= _DISK_MINIMUM else "fail"
-    )
-    return DoctorCheck(
-        "disk", outcome, f"{free / 1e9:.1f} GB free", "" if outcome == "ok" else "make room: the log only grows"
-    )
+    finding, advice = f"{free / 1e9:.1f} GB free", "make room: the log only grows"
+    if free >= _DISK_ENOUGH or not _uses_home(settings):
+        return ok("disk", finding)
+    return (warn if free >= _DISK_MINIMUM else fail)("disk", finding, advice)
 
 
 def check_binary(settings: Settings) -> DoctorCheck:
@@ -160,54 +170,46 @@ def check_binary(settings: Settings) -> DoctorCheck:
     try:
         binary, origin = find_binary()
     except NatsMissing as error:
-        needed = "nats_url" not in settings.model_fields_set
-        return DoctorCheck(
-            "nats-server", "fail" if needed else "ok", str(error), "install it, or set NATS_URL" if needed else ""
-        )
-    return DoctorCheck("nats-server", "ok", f"{binary} ({origin})")
+        if "nats_url" in settings.model_fields_set:
+            return ok("nats-server", str(error))
+        return fail("nats-server", str(error), "install it, or set NATS_URL")
+    return ok("nats-server", f"{binary} ({origin})")
 
 
 def check_nats(settings: Settings, *, is_up: bool) -> DoctorCheck:
     """Whether the configured or running NATS server answers, is new enough and has JetStream."""
     address = without_secrets(settings.nats_url)
     if "nats_url" not in settings.model_fields_set:
-        return DoctorCheck("NATS", "ok", "not running")
+        return ok("NATS", "not running")
     try:
         info = probe(settings.nats_url)
     except OSError as error:
         todo = "see logs/nats.log in PARLEY_HOME" if is_up else "start it, or unset NATS_URL for our own"
-        return DoctorCheck("NATS", "fail", f"{address} does not answer: {error}", todo)
+        return fail("NATS", f"{address} does not answer: {error}", todo)
     if version_of(info.version) < MINIMUM:
-        return DoctorCheck(
-            "NATS", "fail", f"{info.version} at {address}", f"needs {'.'.join(map(str, MINIMUM))} or newer"
-        )
+        return fail("NATS", f"{info.version} at {address}", f"needs {'.'.join(map(str, MINIMUM))} or newer")
     if not info.jetstream:
-        return DoctorCheck(
-            "NATS", "fail", f"{address} has no JetStream", "switch it on: `jetstream {}` in its configuration"
-        )
+        return fail("NATS", f"{address} has no JetStream", "switch it on: `jetstream {}` in its configuration")
     if 0 < info.max_payload < _PAYLOAD:
         finding = f"{address} takes {info.max_payload} bytes a message: long lists are refused, large sessions slow"
-        return DoctorCheck("NATS", "warn", finding, "`max_payload: 4MB` in its configuration")
-    return DoctorCheck("NATS", "ok", f"{info.version} at {address}, with JetStream")
+        return warn("NATS", finding, "`max_payload: 4MB` in its configuration")
+    return ok("NATS", f"{info.version} at {address}, with JetStream")
 
 
 async def check_streams(settings: Settings, broker: DoctorCheck) -> DoctorCheck:
     """Whether streams and consumers match this release. `broker` is the result of `check_nats`."""
-    advice = "parley up, or parley provision, puts it right"
     if broker.outcome != "ok":
-        return DoctorCheck("streams", "warn", "not looked at", "see NATS")
+        return warn("streams", "not looked at", "see NATS")
     if "nats_url" not in settings.model_fields_set:
-        return DoctorCheck("streams", "ok", "made by parley up")
+        return ok("streams", "made by parley up")
     try:
         async with asyncio.timeout(_ELECTION_TIMEOUT):
             finding: list[str] = await importlib.import_module("shared.bus.provision").check(settings)
     except Exception as error:  # any error is reported, and the next check follows
-        return DoctorCheck(
-            "streams", "fail", f"could not be looked at: {first_line(error)}", "look at NATS_URL, and at its servers"
-        )
-    return DoctorCheck(
-        "streams", "warn" if finding else "ok", "; ".join(finding) or "as they should be", advice if finding else ""
-    )
+        return fail("streams", f"could not be looked at: {first_line(error)}", "look at NATS_URL, and at its servers")
+    if finding:
+        return warn("streams", "; ".join(finding), "parley up, or parley provision, puts it right")
+    return ok("streams", "as they should be")
 
 
 async def check_database(settings: Settings) -> DoctorCheck:
@@ -215,17 +217,17 @@ async def check_database(settings: Settings) -> DoctorCheck:
     address = without_secrets(settings.sql_url)
     file = _sqlite_file(settings.sql_url)
     if file and not await asyncio.to_thread(file.exists):
-        return DoctorCheck("database", "ok", f"{address} (will be made)")
+        return ok("database", f"{address} (will be made)")
     try:
         async with _connection(settings.sql_url) as connection:
             # SQLite opens the file only when a statement needs it.
             finding = await connection.scalar(text("pragma quick_check(1)" if file else "select 'ok'"))
     except (OSError, SQLAlchemyError) as error:
         advice = database_advice(str(error)) or "start it, or look at DATABASE_URL"
-        return DoctorCheck("database", "fail", f"{address}: {first_line(error)}", advice)
+        return fail("database", f"{address}: {first_line(error)}", advice)
     if finding != "ok":
-        return DoctorCheck("database", "fail", f"{address}: {finding}", DAMAGED)
-    return DoctorCheck("database", "ok", address)
+        return fail("database", f"{address}: {finding}", DAMAGED)
+    return ok("database", address)
 
 
 def _sqlite_file(url: str) -> Path | None:
@@ -246,55 +248,49 @@ async def _connection(url: str) -> AsyncIterator[AsyncConnection]:
 def check_model(settings: Settings) -> DoctorCheck:
     """Whether the configured endpoint lists its models."""
     if not settings.model_url:
-        return DoctorCheck(
-            "model", "warn", "none: parley up starts the rehearsal model (rules)", "set OPENAI_BASE_URL for an LLM"
-        )
+        return warn("model", "none: parley up starts the rehearsal model (rules)", "set OPENAI_BASE_URL for an LLM")
     address = without_secrets(settings.model_url)
     url = f"{settings.model_url.rstrip('/')}/models"
     reply = http_get(url, timeout=_REQUEST_TIMEOUT, headers={"Authorization": f"Bearer {settings.model_key}"})
     if reply.status == 200:
-        return DoctorCheck("model", "ok", f"{settings.openai_model or 'models'} at {address}")
+        return ok("model", f"{settings.openai_model or 'models'} at {address}")
     if reply.status in (401, 403):
-        return DoctorCheck("model", "fail", f"{address} refuses the key ({reply.status})", "look at OPENAI_API_KEY")
+        return fail("model", f"{address} refuses the key ({reply.status})", "look at OPENAI_API_KEY")
     if reply.status:  # a server that does not list its models may still work
-        return DoctorCheck(
+        return warn(
             "model",
-            "warn",
             f"{address} answers {reply.status} to GET /models",
             "look at OPENAI_BASE_URL (with its /v1)",
         )
-    return DoctorCheck(
-        "model", "fail", f"{address} cannot be reached: {reply.text}", "start it, or look at OPENAI_BASE_URL"
-    )
+    return fail("model", f"{address} cannot be reached: {reply.text}", "start it, or look at OPENAI_BASE_URL")
 
 
 def check_prices(settings: Settings) -> DoctorCheck:
     """Whether each configured model has a price. Calls without one count as free, so cost budgets ignore them."""
     if not settings.model_url:
-        return DoctorCheck("prices", "ok", "not needed: the rehearsal model costs nothing")
+        return ok("prices", "not needed: the rehearsal model costs nothing")
     priced = settings.parley_prices
     if missing := sorted({settings.openai_model, *settings.parley_models.values()} - priced.keys() - {""}):
         finding = f"none for {', '.join(missing)}: its calls cost $0, and a cost_budget never triggers"
     elif not priced:
         finding = "none: calls cost $0, and a cost_budget never triggers"
     else:
-        return DoctorCheck("prices", "ok", f"of {', '.join(sorted(priced))}")
-    return DoctorCheck("prices", "warn", finding, "set PARLEY_PRICES, or limit tokens with a token_budget")
+        return ok("prices", f"of {', '.join(sorted(priced))}")
+    return warn("prices", finding, "set PARLEY_PRICES, or limit tokens with a token_budget")
 
 
 def check_sandbox() -> DoctorCheck:
     """Whether the sandbox works. Without it, code that a model wrote is not run."""
-    problem = available()
-    return DoctorCheck(
-        "sandbox", "warn" if problem else "ok", problem or "available", "code is shown but not run" if problem else ""
-    )
+    if problem := available():
+        return warn("sandbox", problem, "code is shown but not run")
+    return ok("sandbox", "available")
 
 
 def check_page() -> DoctorCheck:
     """Whether the web page has been built."""
     if _PAGE.is_file():
-        return DoctorCheck("page", "ok", "built")
-    return DoctorCheck("page", "warn", "not built", "make page (the terminal works without: parley chat)")
+        return ok("page", "built")
+    return warn("page", "not built", "make page (the terminal works without: parley chat)")
 
 
 def check_port(settings: Settings, *, up: int) -> DoctorCheck:
@@ -302,19 +298,15 @@ def check_port(settings: Settings, *, up: int) -> DoctorCheck:
     where = f"{settings.agent_host}:{settings.agent_port}"
     try:
         if is_free(settings.agent_host, settings.agent_port):
-            return DoctorCheck("port", "ok", f"{where} is free")
+            return ok("port", f"{where} is free")
     except OSError as error:
-        return DoctorCheck(
-            "port", "fail", f"{where}: {error.strerror}", "AGENT_HOST must be an address of this machine"
-        )
+        return fail("port", f"{where}: {error.strerror}", "AGENT_HOST must be an address of this machine")
     if up:
-        return DoctorCheck("port", "ok", f"{where} is in use by this home's parley up (process {up})")
+        return ok("port", f"{where} is in use by this home's parley up (process {up})")
     if "nats_url" in settings.model_fields_set and _is_a_gateway(settings):
-        return DoctorCheck(
-            "port", "ok", f"{where} is in use by a gateway, as it should be where services run one by one"
-        )
+        return ok("port", f"{where} is in use by a gateway, as it should be where services run one by one")
     who = who_listens(settings.agent_port) or "another program"
-    return DoctorCheck("port", "fail", f"{where} is taken by {who}", "stop it, or set AGENT_PORT")
+    return fail("port", f"{where} is taken by {who}", "stop it, or set AGENT_PORT")
 
 
 def _is_a_gateway(settings: Settings) -> bool:
@@ -328,58 +320,55 @@ async def check_store(settings: Settings, broker: DoctorCheck) -> list[DoctorChe
     `broker` is the result of `check_nats`.
     """
     if broker.outcome != "ok" or "nats_url" not in settings.model_fields_set:
-        return [DoctorCheck("upgrade", "ok", "not looked at: Parley is not running")]
-    storage = DoctorCheck("storage", "ok", "NATS stores events")
+        return [ok("upgrade", "not looked at: Parley is not running")]
+    storage = ok("storage", "NATS stores events")
     try:
         async with connect_bus(settings) as bus:
             try:
                 await bus.log.check_writable()
             except LogUnavailable as error:
                 advice = "make room, then restart nats-server (parley up restarts its own)"
-                storage = DoctorCheck("storage", "fail", str(error), advice)
+                storage = fail("storage", str(error), advice)
             report = await query_store(PlanStoreClient(bus, wait=_STORE_WAIT), HEALTH, Health())
     except (Unreachable, Declined) as error:
         why = str(error).splitlines()[0]
         advice = database_advice(str(error)) or "start it, or see its log"
-        upgrade = DoctorCheck("upgrade", "warn", f"not looked at: {why}", "see plan_store")
-        return [storage, DoctorCheck("plan_store", "fail", why, advice), upgrade]
-    upgrade = DoctorCheck("upgrade", "ok", "no session waits for a newer release")
+        upgrade = warn("upgrade", f"not looked at: {why}", "see plan_store")
+        return [storage, fail("plan_store", why, advice), upgrade]
+    upgrade = ok("upgrade", "no session waits for a newer release")
     if waiting := report.waiting_for_upgrade:
         finding = f"{waiting} sessions were continued by a newer release, and wait for it"
-        upgrade = DoctorCheck("upgrade", "fail", finding, "upgrade all services; nothing is lost meanwhile")
+        upgrade = fail("upgrade", finding, "upgrade all services; nothing is lost meanwhile")
     problems = [(name, *problem.partition(": ")) for name, problem in report.problems.items()]
-    return [storage, *(DoctorCheck(name, "fail", finding, advice) for name, finding, _, advice in problems), upgrade]
+    return [storage, *(fail(name, finding, advice) for name, finding, _, advice in problems), upgrade]
 
 
 async def check_mcp(settings: Settings, *, is_up: bool) -> DoctorCheck:
     """Whether the file of MCP servers is valid, and whether the running executor has connected to them."""
     if settings.parley_mcp_config is None:
-        return DoctorCheck("MCP", "ok", "no servers are configured (PARLEY_MCP_CONFIG)")
+        return ok("MCP", "no servers are configured (PARLEY_MCP_CONFIG)")
     try:
         names = await asyncio.to_thread(_servers, settings.parley_mcp_config)
     except (OSError, ValueError) as error:
-        return DoctorCheck(
+        return fail(
             "MCP",
-            "fail",
             f"{settings.parley_mcp_config}: {first_line(error)}",
             "mend the file, or unset PARLEY_MCP_CONFIG",
         )
     finding = f"{', '.join(names) or 'no server'} in {settings.parley_mcp_config}"
     if not is_up:
-        return DoctorCheck("MCP", "ok", f"{finding}; not asked: nothing runs")
+        return ok("MCP", f"{finding}; not asked: nothing runs")
     try:
         async with connect_bus(settings) as bus:
             answer = await bus.request(
                 TOOLS_LIST, ListTools(limit=1).model_dump_json().encode(), timeout=_REQUEST_TIMEOUT
             )
     except (Unreachable, BusUnavailable):
-        return DoctorCheck("MCP", "warn", f"{finding}; no executor answers", "start it: it is who connects to them")
+        return warn("MCP", f"{finding}; no executor answers", "start it: it is who connects to them")
     troubles = ToolPage.model_validate_json(answer).troubles
     if troubles:
-        return DoctorCheck(
-            "MCP", "warn", f"{finding}; {troubles[0]}"[:400], "its tools are missing until that is mended"
-        )
-    return DoctorCheck("MCP", "ok", f"{finding}; all connected")
+        return warn("MCP", f"{finding}; {troubles[0]}"[:400], "its tools are missing until that is mended")
+    return ok("MCP", f"{finding}; all connected")
 
 
 def _servers(path: Path) -> list[str]:
@@ -398,20 +387,20 @@ async def check_retail(settings: Settings) -> DoctorCheck:
     try:
         configured = fingerprint(await asyncio.to_thread(load, folder) if folder else generate())
     except ValueError as error:
-        return DoctorCheck("retail store", "fail", first_line(error), "look at PARLEY_RETAIL_DATA_DIR")
+        return fail("retail store", first_line(error), "look at PARLEY_RETAIL_DATA_DIR")
     file = _sqlite_file(settings.retail_url)
     if file and not await asyncio.to_thread(file.exists):
-        return DoctorCheck("retail store", "ok", f"{address} (will be made)")
+        return ok("retail store", f"{address} (will be made)")
     try:
         async with _connection(settings.retail_url) as connection:
             stored = await connection.run_sync(_stored_fingerprint)
     except (OSError, SQLAlchemyError) as error:
         advice = "start it, or look at RETAIL_DATABASE_URL"
-        return DoctorCheck("retail store", "fail", f"{address}: {first_line(error)}", advice)
+        return fail("retail store", f"{address}: {first_line(error)}", advice)
     if stored and stored != configured:
         advice = "set PARLEY_RETAIL_DATA_DIR as before, or name another RETAIL_DATABASE_URL"
-        return DoctorCheck("retail store", "fail", f"{address} was begun with other data", advice)
-    return DoctorCheck("retail store", "ok", address if stored else f"{address} (will be filled)")
+        return fail("retail store", f"{address} was begun with other data", advice)
+    return ok("retail store", address if stored else f"{address} (will be filled)")
 
 
 def _stored_fingerprint(connection: Connection) -> str | None:

@@ -23,11 +23,11 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from cli import mcp_plans as plans
 from cli.command import Declined
 from cli.gateway import GatewayAddress, explain, find_gateway
-from cli.mcp_state import SessionItem, Sessions, SessionState, state_of
-from cli.ports import is_free, who_listens
+from cli.mcp import plans as plans
+from cli.mcp.state import SessionItem, Sessions, SessionState, state_of
+from cli.operate.ports import is_free, who_listens
 from parley.client import Parley, ParleyError
 from parley.events.values import SessionSettings, Workflow
 from shared.settings import Settings
@@ -45,7 +45,7 @@ WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False)
 DECIDES = ToolAnnotations(read_only_hint=False, destructive_hint=True)  # a host should ask its user first
 
 SessionId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="The session's id.")]
-Version = Annotated[int, Field(ge=1, description="The version to decide about, from read_session.")]
+Version = Annotated[int, Field(ge=1, description="Its version, from read_session; for an action, the session's.")]
 Hash = Annotated[str, Field(min_length=1, description="Its hash, from read_session.")]
 
 
@@ -127,7 +127,7 @@ async def answer_question(
     parley: Parley,
     session_id: SessionId,
     text: Annotated[str, Field(min_length=1, max_length=50_000)],
-    more: Annotated[tuple[str, ...], Field(max_length=2, description="The answers to the `further` ones.")] = (),
+    more: Annotated[tuple[str, ...], Field(max_length=2, description="The answers to its `further` ones.")] = (),
 ) -> SessionState:
     """Answer the open question with the user's words, and those that follow it, in their order."""
     return await _send(parley, session_id, type="answer", content=text, more=more)

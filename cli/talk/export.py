@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from cli.event_summary import summarize
+from cli.talk.event_summary import summarize
 from parley.events import EVENTS, SessionEvent, facts
 
 Format = Literal["md", "json", "py"]

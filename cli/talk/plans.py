@@ -2,6 +2,7 @@
 
 # ruff: noqa: PLC0415  deferred imports, so that --help is quick
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -101,7 +102,7 @@ async def listing(
 @client_command(app, "plan")
 async def show(parley: "Parley", task: Task, as_json: Json = False) -> CommandOutput:
     """Show a plan with its steps, their results, and what open steps would change."""
-    from cli.plan_rendering import describe_changes
+    from cli.talk.plan_rendering import describe_changes
 
     plan = await parley.execution_plans.get(task)
     changes = "" if as_json else describe_changes(plan, await parley.execution_plans.previews(plan))
@@ -116,7 +117,7 @@ async def diff(
     new: Annotated[int, typer.Option("--to", min=0, help="A version; default: the last one.")] = 0,
 ) -> CommandOutput:
     """List a plan's versions with author and reason, and show the changes between two of them."""
-    from cli.plan_rendering import change_lines, origin
+    from cli.talk.plan_rendering import change_lines, origin
 
     plan = await parley.execution_plans.get(task)
     versions = await parley.execution_plans.versions(plan)
@@ -220,16 +221,30 @@ async def skip(
     with_dependents: Annotated[bool, typer.Option(help="Also skip the steps that use its output.")] = False,
 ) -> CommandOutput:
     """Skip a step, with an output in its place or with the steps that use its output."""
-    from cli.step_output import parse_output
-
     try:
-        step_output = None if output is None else parse_output(output)
+        value = None if output is None else parse_output(output)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--output") from None
     plan = await parley.execution_plans.get(task)
     return plan_output(
-        await parley.execution_plans.skip(plan, step, output=step_output, with_dependents=with_dependents, wait=None)
+        await parley.execution_plans.skip(plan, step, output=value, with_dependents=with_dependents, wait=None)
     )
+
+
+def parse_output(typed: str) -> Any:
+    """The output that a user types for a skipped step: JSON, or else text. Raises ValueError, also for null."""
+    from parley.protocol.words import REVIEW
+
+    text = typed.strip()
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        if not text or text[0] in '{["':
+            raise ValueError(REVIEW["skip_json"].format(why=error) if text else REVIEW["skip_empty"]) from None
+        return text
+    if value is None:
+        raise ValueError(REVIEW["skip_null"])
+    return value
 
 
 @client_command(app, "plan")

@@ -12,8 +12,8 @@ from grp import getgrnam
 from pathlib import Path
 from urllib.parse import quote
 
-from cli.entitlements import SECRETS_OF
-from cli.home import secret
+from cli.operate.home import secret
+from cli.operate.programs import SECRETS_OF
 from shared.services import MODEL_KEYS
 from shared.settings import Settings
 

@@ -5,9 +5,9 @@ import subprocess
 import sys
 
 from cli.command import Unreachable
-from cli.entitlements import environment_for
-from cli.home import use_running_nats
-from cli.nats_server import without_secrets
+from cli.operate.home import use_running_nats
+from cli.operate.nats_server import without_secrets
+from cli.operate.programs import environment_for
 from shared.bus import BusUnavailable
 from shared.bus import provision as bus
 from shared.settings import Settings

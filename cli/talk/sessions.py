@@ -10,8 +10,8 @@ from rich.text import Text
 
 from cli.bus_client import LOCAL_USER, connect_bus, query_store
 from cli.command import Declined
-from cli.event_summary import summary_line
-from cli.export import CannotExport, Format, export, newest_code
+from cli.talk.event_summary import summary_line
+from cli.talk.export import CannotExport, Format, export, newest_code
 from cli.text import print_visible, short, visible
 from parley.events import SessionEvent
 from parley.protocol.words import TERMINAL

@@ -12,10 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cli.entitlements import environment_for
 from cli.gateway import page_url
-from cli.home import HomeUnusable, RunningParley, announce, lock_home
-from cli.nats_server import (
+from cli.operate.home import HomeUnusable, RunningParley, announce, lock_home
+from cli.operate.nats_server import (
     MINIMUM,
     NatsInfo,
     NatsMissing,
@@ -26,18 +25,19 @@ from cli.nats_server import (
     version_of,
     without_secrets,
 )
-from cli.programs import (
+from cli.operate.programs import (
     CannotStart,
     check_address,
     check_database,
     check_login,
+    environment_for,
     health_urls,
     missing_programs,
     program_specs,
     watch,
     with_defaults,
 )
-from cli.supervisor import ProcessSpec, Supervisor
+from cli.operate.supervisor import ProcessSpec, Supervisor
 from cli.text import visible
 from shared.bus import provision as bus  # before any thread starts: two threads must not import parts of one package
 from shared.settings import Settings

@@ -1,35 +1,25 @@
-"""An execution plan as text for a terminal: steps with calls and status, what to type next, and changes. Pure."""
+"""What a terminal says about an execution plan beside its text: what to type next, changes and versions. Pure."""
 
 import json
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from pydantic import JsonValue
-
-from cli.text import counted, short
+from cli.text import short
 from parley.events.values import Step
 from parley.protocol.execution_plans import (
     ChangedStep,
     ExecutionPlan,
     PlanDifference,
     PlanPreviews,
-    PlanStep,
     PlanVersion,
 )
 from parley.protocol.screen import OfferSection
 from parley.protocol.tools import Change
-from parley.protocol.words import ACTION_STATES, ACTIONS, REVIEW, WORK
-from shared.domain.memory import text_of
+from parley.protocol.words import ACTIONS, REVIEW
 from shared.domain.plan_text import draft_text
-from shared.domain.references import ITEM, Reference, references
 
 MAX_WIDTH = 100  # columns; longer lines are hard to read
-MAX_CODE_LINES = 12  # lines of a multi-line argument that are shown
 MAX_VALUE = 300  # characters of a value, or of a reason
-EFFECTS = {"write": REVIEW["effect_write"], "irreversible": REVIEW["effect_irreversible"]}
-
-type Numbers = Mapping[str, int]  # step number by step id
-
 CHANGE_WORDS = {
     "same": REVIEW["step_same"],
     "changed": REVIEW["step_changed"],
@@ -37,96 +27,6 @@ CHANGE_WORDS = {
     "added": REVIEW["step_new"],
     "removed": REVIEW["step_removed"],
 }
-
-
-def plan_text(plan: ExecutionPlan, columns: int) -> str:
-    """The goal, the status and the steps of a plan."""
-    width = min(columns, MAX_WIDTH)
-    count = len(plan.steps)
-    version = "" if plan.version is None else f"version {plan.version}"
-    about = (plan.status.replace("_", " "), version, counted(count, "step") if count else "")
-    numbers = {step.id: step.number for step in plan.steps}
-    lines = [*textwrap.wrap(plan.description, width), " · ".join(filter(None, about))]
-    for step in plan.steps:
-        lines += ["", *_step(step, numbers, width)]
-    if plan.notes:
-        lines += ["", *(line for text in plan.notes.splitlines() for line in textwrap.wrap(text, width) or [""])]
-    if findings := [line for check in plan.checks if check.ok is not True for line in check.detail.splitlines()]:
-        lines += ["", "Worth a look:"]
-        for finding in findings:
-            lines += textwrap.wrap(finding, width, initial_indent="- ", subsequent_indent="  ")
-    return "\n".join(lines)
-
-
-def _step(step: PlanStep, numbers: Numbers, width: int) -> Iterator[str]:
-    indent = " " * 4
-    word = "" if step.status == "planned" else ACTION_STATES.get(step.status, step.status)
-    first, *rest = textwrap.wrap(step.description, max(20, width - 6 - len(word))) or [""]
-    head = f"{step.number:>2}. {first}"
-    yield f"{head:<{width - len(word)}}{word}".rstrip()
-    yield from (f"{indent}{line}" for line in rest)
-    call = f"{step.tool}({', '.join(_arguments(step, numbers))})"
-    for line in textwrap.wrap(call, width - 4, subsequent_indent="  ", break_on_hyphens=False):
-        yield f"{indent}{line}"
-    for name, value in step.parameters.items():
-        if isinstance(value, str) and "\n" in value:
-            yield from _code(name, value)
-    if about := " · ".join(_about(step, numbers)):
-        yield from textwrap.wrap(about, width, initial_indent=indent, subsequent_indent=indent)
-    if step.error:
-        yield from textwrap.wrap(step.error, width, initial_indent=indent, subsequent_indent=indent)
-    if step.output is not None:
-        suffix = f" ({WORK['output_given']})" if step.given else ""
-        yield indent + textwrap.shorten(f"→ {text_of(step.output)}", width - 4 - len(suffix), placeholder=" …") + suffix
-
-
-def _arguments(step: PlanStep, numbers: Numbers) -> Iterator[str]:
-    """The single-line arguments; multi-line ones go below the call."""
-    for name, value in step.parameters.items():
-        if not (isinstance(value, str) and "\n" in value):
-            yield f"{name}={_json_with_names(value, numbers)}"
-
-
-def _code(name: str, text: str) -> Iterator[str]:
-    lines = text.rstrip().splitlines()
-    yield f"      {name}:"
-    yield from (f"        {line}".rstrip() for line in lines[:MAX_CODE_LINES])
-    if len(lines) > MAX_CODE_LINES:
-        yield f"        … {len(lines) - MAX_CODE_LINES} more lines"
-
-
-def _about(step: PlanStep, numbers: Numbers) -> Iterator[str]:
-    """What the step waits for, and its effect."""
-    if step.for_each:
-        yield f"{REVIEW['for_each']} {_json_with_names(step.for_each, numbers)}"
-    if after := [str(numbers[reference]) for reference in step.after if reference in numbers]:
-        yield REVIEW["after_steps"].format(numbers=", ".join(after))
-    if step.effect in EFFECTS:
-        yield EFFECTS[step.effect]
-    if step.preapproved:
-        yield REVIEW["preapproved"]
-    if step.poll and step.status == "waiting":
-        yield WORK["looking" if step.poll.looks else "looks"].format(every=step.poll.every, looks=step.poll.looks)
-    if step.until:
-        yield f"until {step.until:%Y-%m-%d %H:%M} UTC"
-
-
-def _json_with_names(value: JsonValue, numbers: Numbers) -> str:
-    """JSON with references in words, like "order id of step 2"."""
-    text = json.dumps(value, ensure_ascii=False)
-    for reference in references(value):
-        words = f"[{_reference_text(reference, numbers)}]"
-        text = words if text == f'"{reference.text}"' else text.replace(reference.text, words)
-    return text
-
-
-def _reference_text(reference: Reference, numbers: Numbers) -> str:
-    what = ".".join(str(part) for part in reference.path).replace("_", " ")
-    if reference.step == ITEM:
-        return REVIEW["part_of_item"].format(what=what) if what else REVIEW["item"]
-    if reference.step not in numbers:
-        return reference.text
-    return REVIEW["part_of_step" if what else "result_of_step"].format(what=what, number=numbers[reference.step])
 
 
 def align_columns(rows: Sequence[Sequence[str]], columns: int | None) -> Iterator[str]:
@@ -139,13 +39,10 @@ def align_columns(rows: Sequence[Sequence[str]], columns: int | None) -> Iterato
         yield f"{head}  {last[: left - 1] + '…' if left and len(last) > left else last}".rstrip()
 
 
-# --- a plan with what to type next
-
-
 def describe(plan: ExecutionPlan, columns: int) -> str:
     """The plan and what to type next."""
     task = plan.task_id
-    parts = [plan_text(plan, columns)]
+    parts = [plan.text.rstrip() or f"{plan.description}\n\nStatus: {plan.status.replace('_', ' ')}"]
     if plan.problem:
         parts.append(f"It could not continue: {plan.problem}")
     if plan.reply:

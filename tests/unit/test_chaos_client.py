@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from chaos.socket_recorder import SocketRecorder
+from chaos.reconnecting_client import SocketRecorder
 
 
 def record(*frames: tuple[str, dict[str, Any]]) -> list[tuple[int, list[int]]]:

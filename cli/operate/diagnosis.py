@@ -13,9 +13,9 @@ from rich.text import Text
 
 from cli.bus_client import connect_bus
 from cli.command import Declined, Unreachable
-from cli.doctor import DoctorCheck, check_model, check_table
-from cli.home import use_running_nats
-from cli.sessions import ago
+from cli.operate.doctor import DoctorCheck, check_model, check_table, fail, ok, warn
+from cli.operate.home import use_running_nats
+from cli.talk.sessions import ago
 from cli.text import visible
 from shared.bus import Bus, BusUnavailable, ConsumerState
 from shared.domain.commands import Work
@@ -102,43 +102,43 @@ def checks_for(findings: Findings, *beside: Findings) -> list[DoctorCheck]:
     """One row for each thing that can block a session, also those of the work `beside`."""
     session = findings.folded.session
     if findings.loss:
-        return [DoctorCheck("session", "fail", findings.loss, RESTORE)]
+        return [fail("session", findings.loss, RESTORE)]
     rows = [_session(findings), _due(findings)]
     if newer := findings.folded.upgrade_needed:
-        rows.append(DoctorCheck("release", "fail", f"{newer} It continues at position {newer.position}", UPGRADE))
+        rows.append(fail("release", f"{newer} It continues at position {newer.position}", UPGRADE))
     if findings.service:
         rows += [_delivery(findings), _alive(findings)]
     for other in beside:
         rows += [_due(other), _delivery(other), _alive(other)]
     for reason in findings.store.dead_letters[:1]:
-        rows.append(DoctorCheck("dead letters", "warn", visible(reason), "parley dead lists all of them"))
+        rows.append(warn("dead letters", visible(reason), "parley dead lists all of them"))
     if findings.folded.parked:
         position, reason = findings.folded.parked[-1]
         finding = f"{len(findings.folded.parked)}, the last at {position}: {visible(reason)}"
-        rows.append(DoctorCheck("parked", "warn", finding, "they have no effect and block nothing"))
+        rows.append(warn("parked", finding, "they have no effect and block nothing"))
     rows.append(_budget(session, priced=bool(findings.settings.parley_prices)))
     is_failure_harmless = findings.model.outcome == "fail" and not findings.service  # no service needs it now
     rows.append(findings.model._replace(outcome="warn") if is_failure_harmless else findings.model)
     problem = findings.store.problem
-    rows.append(DoctorCheck("plan_store", "fail", problem, STORE_ADVICE) if problem else _STORE_IS_WELL)
+    rows.append(fail("plan_store", problem, STORE_ADVICE) if problem else _STORE_IS_WELL)
     return rows
 
 
 UPGRADE = "upgrade this Parley, all services; nothing is lost meanwhile"
 RESTORE = "restore NATS from a backup; `parley rebuild` names the sessions and changes nothing"
 STORE_ADVICE = "start it, or see its log"
-_STORE_IS_WELL = DoctorCheck("plan_store", "ok", "answers")
+_STORE_IS_WELL = ok("plan_store", "answers")
 
 
 def _session(findings: Findings) -> DoctorCheck:
     session = findings.folded.session
     if not session.version and findings.folded.upgrade_needed:
-        return DoctorCheck("session", "warn", "a newer release stored all of it")
+        return warn("session", "a newer release stored all of it")
     if not session.version:
-        return DoctorCheck("session", "fail", "none of its messages is one of its events", "see parley publish --help")
+        return fail("session", "none of its messages is one of its events", "see parley publish --help")
     changed = ago(findings.folded.positions[session.version][1], findings.now)
     paused = " (paused)" if session.paused else ""
-    return DoctorCheck("session", "ok", f"{session.phase}{paused}, version {session.version}, changed {changed}")
+    return ok("session", f"{session.phase}{paused}, version {session.version}, changed {changed}")
 
 
 def _due(findings: Findings) -> DoctorCheck:
@@ -147,17 +147,15 @@ def _due(findings: Findings) -> DoctorCheck:
     talk = f"parley chat --session {session.id}"
     if findings.service:
         task = ", to answer a message" if findings.is_reply else ""
-        return DoctorCheck("due", "ok", f"{findings.service}{task}, since {findings.since}")
+        return ok("due", f"{findings.service}{task}, since {findings.since}")
     if session.is_awaiting_user or session.offer:
-        return DoctorCheck("due", "ok", f"the user: {requested_decision(session)}", talk)
+        return ok("due", f"the user: {requested_decision(session)}", talk)
     if session.paused and session.phase in SERVICE_OF:
-        return DoctorCheck("due", "warn", "nobody: its user paused it", f"resume it: {talk}")
+        return warn("due", "nobody: its user paused it", f"resume it: {talk}")
     if session.phase == "failed" and session.failure:
         advice = f"parley dead --retry {session.id}" if session.failure.retryable else f"say what to change: {talk}"
-        return DoctorCheck(
-            "due", "fail", f"nobody: {session.failure.stage} failed: {visible(session.failure.reason)}", advice
-        )
-    return DoctorCheck("due", "ok", f"nobody: it rests ({session.rest_reason})")
+        return fail("due", f"nobody: {session.failure.stage} failed: {visible(session.failure.reason)}", advice)
+    return ok("due", f"nobody: it rests ({session.rest_reason})")
 
 
 def requested_decision(session: Session) -> str:
@@ -181,36 +179,36 @@ def requested_decision(session: Session) -> str:
 def _delivery(findings: Findings) -> DoctorCheck:
     consumer = findings.consumer
     if consumer is None:
-        return DoctorCheck("delivery", "fail", f"the broker knows no consumer {findings.service}", "parley provision")
+        return fail("delivery", f"the broker knows no consumer {findings.service}", "parley provision")
     match findings.work_location:
         case "waiting":
             finding = f"not delivered yet; {consumer.pending} waiting, {consumer.unacknowledged} in progress"
-            return DoctorCheck("delivery", "warn", finding, f"see the row {findings.service}")
+            return warn("delivery", finding, f"see the row {findings.service}")
         case "done":
             gives_up = "says so" if findings.is_reply else "fails it"
             advice = f"plan_store {gives_up} after {findings.settings.stuck_work_timeout:g} s; then it can be retried"
-            return DoctorCheck("delivery", "fail", "acknowledged, without a result", advice)
+            return fail("delivery", "acknowledged, without a result", advice)
         case "in progress":
             redelivered = (
                 f"; {consumer.redelivered} of {consumer.unacknowledged} in progress were delivered more than once"
             )
             finding = f"delivered to {findings.service}, no result yet"
-            return DoctorCheck("delivery", "ok", finding + redelivered * bool(consumer.redelivered))
-    return DoctorCheck("delivery", "warn", "the work began in the session that this one was forked from")
+            return ok("delivery", finding + redelivered * bool(consumer.redelivered))
+    return warn("delivery", "the work began in the session that this one was forked from")
 
 
 def _alive(findings: Findings) -> DoctorCheck:
     """An idle worker keeps requesting messages; a fully busy one cannot be told from one that is down."""
     consumer = findings.consumer
     if consumer is None:
-        return DoctorCheck(findings.service, "warn", "unknown without its consumer", "parley provision")
+        return warn(findings.service, "unknown without its consumer", "parley provision")
     if consumer.has_waiting_pull:
-        return DoctorCheck(findings.service, "ok", "is running and asks for work")
+        return ok(findings.service, "is running and asks for work")
     if consumer.unacknowledged >= findings.settings.worker_concurrency:
         finding = f"busy ({consumer.unacknowledged} in progress), or down"
-        return DoctorCheck(findings.service, "warn", finding, "start another one")
+        return warn(findings.service, finding, "start another one")
     todo = f"start it (python -m services.{findings.service}.app; parley up does), or see its log"
-    return DoctorCheck(findings.service, "fail", "no process asks for work: none is running, or it hangs", todo)
+    return fail(findings.service, "no process asks for work: none is running, or it hangs", todo)
 
 
 def _budget(session: Session, *, priced: bool) -> DoctorCheck:
@@ -221,12 +219,10 @@ def _budget(session: Session, *, priced: bool) -> DoctorCheck:
     finding += [f"{spent.seconds:.0f} of {limits.time_budget} s at work"] if limits.time_budget is not None else []
     text = ", ".join(finding) or f"{spent.tokens} tokens, ${spent.cost:.4f}, no limit"
     if session.is_over_budget:
-        return DoctorCheck("budget", "warn", text, "spent: raise it")
+        return warn("budget", text, "spent: raise it")
     if limits.cost_budget is not None and not priced:
-        return DoctorCheck(
-            "budget", "warn", text, "without PARLEY_PRICES calls cost $0 and the cost budget never triggers"
-        )
-    return DoctorCheck("budget", "ok", text)
+        return warn("budget", text, "without PARLEY_PRICES calls cost $0 and the cost budget never triggers")
+    return ok("budget", text)
 
 
 def conclusion(findings: Findings, *beside: Findings) -> str:
@@ -299,8 +295,8 @@ async def doctor_session(settings: Settings, session_id: str) -> int:
     return int(any(check.outcome == "fail" for check in checks))
 
 
-async def fold_session(log: SessionLog, session_id: str, *, until: int | None = None) -> FoldedSession:
-    """Fold the session from its messages, up to version `until` if given. Raises LogUnavailable."""
+async def fold_session(log: SessionLog, session_id: str) -> FoldedSession:
+    """Fold the session from its messages. Raises LogUnavailable."""
     loaded = SessionAtPosition(Session(session_id), 0)
     positions: dict[int, tuple[int, datetime]] = {}
     quarantined: list[tuple[int, str]] = []
@@ -314,8 +310,6 @@ async def fold_session(log: SessionLog, session_id: str, *, until: int | None = 
                 positions[event.version] = (raw.position, raw.at)
             else:
                 quarantined.append((raw.position, why))
-            if loaded.session.version == until:
-                return FoldedSession(loaded.session, positions, tuple(quarantined))
     return FoldedSession(loaded.session, positions, tuple(quarantined))
 
 

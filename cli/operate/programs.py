@@ -1,4 +1,7 @@
-"""The programs that `parley up` starts, their environments and settings on one machine, and whether they are ready."""
+"""Parley's programs: the secrets and settings that each gets, how `parley up` starts them, and whether they are ready.
+
+Each gets only what it uses: `shared.services` declares what a service needs, `parley up` and `parley secrets` apply it.
+"""
 
 import asyncio
 import json
@@ -12,18 +15,42 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-from cli.entitlements import environment_for
 from cli.gateway import page_url
-from cli.home import secret
-from cli.ports import free_port, is_free, who_listens
-from cli.supervisor import ProcessSpec, SupervisedProgram
+from cli.operate.home import secret
+from cli.operate.ports import free_port, is_free, who_listens
+from cli.operate.supervisor import ProcessSpec, SupervisedProgram
+from shared.environment import with_secret_files
 from shared.login import login_problem
-from shared.services import SERVICES
+from shared.services import MODEL_KEYS, OPERATOR, OPERATOR_SECRETS, SERVICES
 from shared.settings import Settings
 
 REHEARSAL_MODEL = "rehearsal"
 STARTUP_INTERVAL, INTERVAL = 0.05, 2.0  # seconds between two checks, until everything is ready and afterwards
 REPORT_AFTER = 60.0  # seconds until missing programs are reported
+
+
+SECRETS_OF: dict[str, tuple[str, ...]] = {  # NATS user: the secret settings that it reads
+    **{name: ("nats_url", *spec.secrets) for name, spec in SERVICES.items()},
+    OPERATOR: ("nats_url", *OPERATOR_SECRETS),
+}
+# A URL may contain a password.
+MODEL_URLS = ("openai_base_url", "internlm_api_url")
+TRACES_URL = "otel_exporter_otlp_endpoint"
+CONFIDENTIAL = {
+    *(name for names in SECRETS_OF.values() for name in names),
+    *(name for name, field in Settings.model_fields.items() if field.annotation is SecretStr),
+    *(*MODEL_URLS, TRACES_URL, "secrets_dir"),
+}
+
+# Variables that are not settings, but that the interpreter and libraries read.
+_PLAIN = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP", "TEMP"),
+    *("HOSTNAME", "VIRTUAL_ENV", "NO_COLOR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "LOCALE_ARCHIVE"),
+)
+_PLAIN_PREFIXES = ("LC_", "LD_", "DYLD_", "PYTHON", "SSL_", "XDG_", "MALLOC_", "COVERAGE_")
+_TRACES = ("OTEL_",)
+_DATABASE = ("PG",)  # asyncpg
+_MODEL = ("OPENAI_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
 class CannotStart(Exception):
@@ -110,6 +137,31 @@ def program_specs(settings: Settings, *, rehearsal: bool, nats_url_of: Callable[
     if rehearsal:  # on loopback only, whatever address the gateway has
         services.insert(0, _program(REHEARSAL_MODEL, "rehearsal.app", overrides | {"AGENT_HOST": "127.0.0.1"}))
     return services
+
+
+def environment_for(program: str, **overrides: str) -> dict[str, str]:
+    """The complete environment of `program`: the variables that it may know, with `overrides` applied.
+
+    Only the executor also gets variables that Parley does not know, as the file of MCP servers and user-defined flows
+    may name any. It does not get another service's secrets.
+    """
+    names = SECRETS_OF.get(program, ())
+    prefixes = (
+        *_PLAIN_PREFIXES,
+        *(_TRACES if names else ()),
+        *(_DATABASE if "database_url" in names else ()),
+        *(_MODEL if MODEL_KEYS[0] in names else ()),
+    )
+    permitted = {*names, *(MODEL_URLS if MODEL_KEYS[0] in names else ()), *([TRACES_URL] if names else ())}
+
+    def may_know(variable: str) -> bool:
+        setting = variable.lower()
+        if setting in Settings.model_fields:
+            return setting in permitted or setting not in CONFIDENTIAL
+        return program == "executor" or variable in _PLAIN or variable.upper().startswith(prefixes)
+
+    environment = with_secret_files(Settings.model_fields) | {"PYTHONUNBUFFERED": "1"} | overrides
+    return {name: value for name, value in environment.items() if may_know(name)}
 
 
 def health_urls(settings: Settings, *, rehearsal: bool) -> dict[str, str]:

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from cli.child_command import bound_to_parent
-from cli.home import secret
-from cli.ports import free_port
-from cli.programs import http_get
-from cli.supervisor import SupervisedProgram
+from cli.operate.home import secret
+from cli.operate.ports import free_port
+from cli.operate.programs import http_get
+from cli.operate.supervisor import SupervisedProgram, bound_to_parent
 
 MINIMUM = (2, 12)  # the first version with scheduled messages, which timers need
 STORAGE_INTERVAL = 2.0  # seconds between two checks

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from cli.bus_client import connect_bus
 from cli.command import Declined
-from cli.event_summary import summarize, usage_summary
-from cli.sessions import read_journal
+from cli.talk.event_summary import summarize, usage_summary
+from cli.talk.sessions import read_journal
 from cli.text import print_visible, short, visible
 from parley.events import SessionEvent, dump_event, facts, parse_event
 from shared.bus import Bus

@@ -1,0 +1,1 @@
+"""`parley mcp`: Parley as tools of another assistant."""

@@ -1,0 +1,1 @@
+"""Operating Parley on one machine or in containers: start, check, repair, back up."""

@@ -1,0 +1,1 @@
+"""Commands about sessions, plans and templates."""
