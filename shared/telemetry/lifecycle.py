@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from shared.settings import Settings
-from shared.telemetry import metrics, tracing
+from shared.telemetry import metrics
 
 if TYPE_CHECKING:
     from shared.telemetry.recorder import Recorder
@@ -20,13 +20,11 @@ async def telemetry(service: str, settings: Settings) -> AsyncIterator[None]:
     recorder = None
     if settings.otel_exporter_otlp_endpoint:
         recorder = await asyncio.to_thread(_recorder, service, settings.otel_exporter_otlp_endpoint)
-        tracing.set_recorder(recorder)
     measuring = asyncio.create_task(_measure_lag(), name="lag")
     try:
         yield
     finally:
         measuring.cancel()
-        tracing.set_recorder(None)
         if recorder:
             await recorder.close()
 
