@@ -49,7 +49,7 @@ class DurableSubscriber(PullStreamSubscriber):
         client: Callable[[], Client],
     ) -> None:
         config, specification, calls = _constructor_arguments(broker_config, durable.filter_subject)
-        stream = JStream(durable.stream, declare=False)
+        stream = JStream(durable.stream)
         super().__init__(config, specification, calls, queue="", pull_sub=PullSub(timeout=PULL_TIMEOUT), stream=stream)
         self.add_call(parser_=None, decoder_=_decode, dependencies_=())
         self.durable = durable
