@@ -112,7 +112,6 @@ _SPECS = (
             *(f"$JS.API.CONSUMER.INFO.SESSIONS.{worker}" for worker in WORKERS),
             *("$JS.API.DIRECT.GET.SESSIONS", "$JS.API.STREAM.PURGE.SESSIONS"),
             *("$JS.API.STREAM.INFO.OBJ_ARTEFACTS", "$JS.API.STREAM.PURGE.OBJ_ARTEFACTS"),
-            "$JS.API.STREAM.INFO.WATCHDOG",
         ),
         secrets=("database_url",),
     ),

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from shared.watchdog import END_SIGNAL
+from shared.watchdog import EXIT_CODE
 
 FIRST_DELAY, LONGEST_DELAY, STEADY_AFTER = 0.5, 15.0, 10.0
 _LOG_BYTES = 10_000_000
@@ -188,6 +188,6 @@ def _signal_group(process: Process, number: signal.Signals) -> None:
 
 
 def _exit_description(code: int) -> str:
-    if code == END_SIGNAL:
+    if code == EXIT_CODE:
         return "was ended by its watchdog, because its event loop was blocked"
     return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"

@@ -33,7 +33,7 @@ async def call_with_timeout(tool: RegisteredTool, run: Callable[[], Awaitable[To
         result = await run_within_deadline(tool, run)
         timing.outcome = "ok" if result.ok else "unknown" if result.unknown else "error"
         if not result.ok:
-            span.fail(timing.outcome)
+            tracing.fail(span, timing.outcome)
     return result._replace(subject="") if tool.subject and result.subject is None else result
 
 

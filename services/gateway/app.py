@@ -66,7 +66,7 @@ from shared.sandbox import available
 from shared.settings import Settings
 from shared.store import PlanStoreClient as NatsStore
 from shared.telemetry.lifecycle import telemetry
-from shared.watchdog.service import WATCHDOG
+from shared.watchdog import watchdog
 
 STORE_WAIT = 20.0  # seconds that a request waits for plan_store, which may be restarting
 REHEARSAL = "rehearsal"
@@ -230,7 +230,15 @@ def _requested_protocol(ws: WebSocket) -> Protocol:
 
 
 class _Server(uvicorn.Server):
-    """Logs the URL once the server listens."""
+    """Logs the URL once the server listens. The watchdog ends it if its event loop is blocked."""
+
+    def __init__(self, config: uvicorn.Config, settings: Settings) -> None:
+        super().__init__(config)
+        self._settings = settings
+
+    async def serve(self, sockets: list[tcp.socket] | None = None) -> None:
+        async with watchdog(self._settings.watchdog_timeout):
+            await super().serve(sockets)
 
     async def startup(self, sockets: list[tcp.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -256,8 +264,7 @@ def main() -> None:
         log_level="warning",
         timeout_graceful_shutdown=int(settings.graceful_timeout),
     )
-    with WATCHDOG.guarded("gateway", settings):
-        _Server(config).run()
+    _Server(config, settings).run()
 
 
 if __name__ == "__main__":

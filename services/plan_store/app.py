@@ -111,7 +111,7 @@ class PlanStore(Application):
         await self._end_early_health()
         self._is_started = True
         self._run_in_background("fill", run_when_available(partial(self._health.fill_empty_database, self.settings)))
-        self._run_in_background("counts", run_counts(self.database, self.bus))
+        self._run_in_background("counts", run_counts(self.database))
         self._run_in_background("upgrades", run_when_available(self._project_waiting_sessions))
         self._run_in_background("templates", self._template_runner.run_forever())
         self._run_in_background("sweeps", self._scheduler.run_sweeps(self._health.check))

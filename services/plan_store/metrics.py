@@ -12,9 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.dead_letters import dead_letter_counts, parked_count
 from services.plan_store.tables import WORKS, sessions
-from shared.bus import Bus
 from shared.domain.session import Phase
-from shared.services import CONSUMERS, SERVICES, WORKERS
+from shared.services import CONSUMERS, WORKERS
 from shared.telemetry import metrics
 from shared.unavailable import Unavailable
 
@@ -25,13 +24,12 @@ OTHER = "other"  # any consumer that Parley does not know
 log = structlog.get_logger("plan_store")
 
 
-async def run_counts(database: ProjectionDatabase, bus: Bus) -> None:
+async def run_counts(database: ProjectionDatabase) -> None:
     """Count until cancelled. Every replica exports the same values: queries take their maximum, not their sum."""
     while True:
         started_at = time.monotonic()
         try:
             await count(database)
-            await count_exits(bus)
         except Unavailable as error:
             log.warning("not_counted", error=str(error)[:500])
         await asyncio.sleep(pause_after(time.monotonic() - started_at))
@@ -62,13 +60,6 @@ async def count(database: ProjectionDatabase) -> None:
     for worker in WORKERS:
         age = (datetime.now(UTC) - oldest[worker]).total_seconds() if worker in oldest else 0
         metrics.OLDEST_DUE_WORK.labels(worker).set(max(age, 0))
-
-
-async def count_exits(bus: Bus) -> None:
-    """Set how often the watchdog has ended each service, including zeros. Raises BusUnavailable."""
-    exits = await bus.watchdog_exits()
-    for service in SERVICES:
-        metrics.WATCHDOG_EXITS.labels(service).set(exits.get(service, 0))
 
 
 async def _as_dict(tx: AsyncConnection, query: Select[Any]) -> dict[str, Any]:

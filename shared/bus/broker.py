@@ -14,13 +14,13 @@ from faststream.nats.configs import NatsBrokerConfig
 from faststream.security import SASLPlaintext
 from nats.aio.msg import Msg
 
+from shared.bus.attempts import Attempts
 from shared.bus.connection import address, options, retry_until_connected
 from shared.bus.deliveries import ignore_errors
 from shared.bus.middleware import MiddlewareFactory
 from shared.bus.subscribers import DurableSubscriber, RequestSubscriber
 from shared.bus.topology import durable_named
 from shared.bus.users import inbox
-from shared.bus.watchdog_strikes import WatchdogStrikes
 from shared.settings import Settings
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Broker(NatsBroker):
     """A NatsBroker with its own connection, which buffers acknowledgements while it is disconnected.
 
-    Queries about consumers, the watchdog's strikes and replies to requests go over the connection of `bus`.
+    Queries about consumers, attempts and replies to requests go over the connection of `bus`.
     """
 
     def __init__(self, settings: Settings, name: str, bus: "Bus") -> None:
@@ -47,7 +47,7 @@ class Broker(NatsBroker):
             logger=None,  # a line for each message costs more than many handlers
             apply_types=False,  # handlers need no injected parameters
             graceful_timeout=None,  # durable subscribers stop within `settings.graceful_timeout`
-            middlewares=[MiddlewareFactory(settings, lambda: WatchdogStrikes(bus.client))],
+            middlewares=[MiddlewareFactory(settings, lambda: Attempts(bus.client))],
             **connection | {"reconnected_cb": self._reconnected},
         )
 

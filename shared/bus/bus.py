@@ -25,7 +25,6 @@ from shared.bus.replication import Replication
 from shared.bus.requests import ERROR, ERROR_CODE, TOO_LARGE, Answer, has_inbox, payload_limit, respond
 from shared.bus.timers import arm_timer, disarm_timer, timer_payload
 from shared.bus.topology import SESSIONS
-from shared.bus.watchdog_strikes import WatchdogStrikes
 from shared.settings import Settings
 from shared.telemetry import metrics, tracing
 
@@ -155,10 +154,6 @@ class Bus:
         """The consumer's current state. Raises BusUnavailable, also if there is no such consumer."""
         with reported_as_unavailable(f"The consumer {durable} cannot be asked"):
             return await consumer_state(self.client, stream, durable)
-
-    async def watchdog_exits(self) -> dict[str, int]:
-        """How many processes of each service the watchdog ended in the last 30 days. Raises BusUnavailable."""
-        return await WatchdogStrikes(self.client).exits_by_service()
 
     # --- the object store
 

@@ -17,6 +17,7 @@ from shared.settings import Settings
 
 log = structlog.get_logger("bus")
 PING_INTERVAL = 2  # seconds
+RECONNECT_WAIT = 0.25  # seconds between two attempts to reconnect
 LOG_INTERVAL = 5.0  # seconds between two log lines about an unreachable server
 FORBIDDEN = 77  # exit code after a permissions violation: see shared/services.py
 VIOLATION = "permissions violation"
@@ -89,7 +90,7 @@ def options(name: str) -> dict[str, Any]:
         "disconnected_cb": on_disconnect,
         "reconnected_cb": on_reconnect,
         "max_reconnect_attempts": -1,
-        "reconnect_time_wait": 0.25,
+        "reconnect_time_wait": RECONNECT_WAIT,
         "connect_timeout": 2,
         "ping_interval": PING_INTERVAL,
         "max_outstanding_pings": 2,

@@ -49,43 +49,6 @@ def delivery_of(message: Msg) -> Delivery:
     return Delivery(message.subject, message.data, int(position), int(deliveries), headers, at, consumer)
 
 
-class DeliveryLock:
-    """A readers-writer lock: deliveries run concurrently, but one with a watchdog strike runs exclusively.
-
-    If an exclusive delivery blocks the event loop, it is certain which one did.
-    """
-
-    def __init__(self) -> None:
-        self._exclusive = asyncio.Lock()  # held by the exclusive delivery while it waits and while it runs
-        self._running = 0
-        self._idle = asyncio.Event()
-
-    async def acquire(self, *, exclusive: bool) -> None:
-        """Wait until the delivery may run. Call `release` afterwards, unless this is cancelled."""
-        if not exclusive:
-            while self._exclusive.locked():
-                async with self._exclusive:
-                    pass
-            self._running += 1
-            return
-        await self._exclusive.acquire()
-        try:
-            while self._running:
-                self._idle.clear()
-                await self._idle.wait()
-        except asyncio.CancelledError:
-            self._exclusive.release()
-            raise
-
-    def release(self, *, exclusive: bool) -> None:
-        if exclusive:
-            self._exclusive.release()
-            return
-        self._running -= 1
-        if not self._running:
-            self._idle.set()
-
-
 class Slots:
     """Runs a consumer's handlers as tasks, at most `limit` at once."""
 

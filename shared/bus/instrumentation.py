@@ -35,11 +35,11 @@ def observe_delivery(delivery: Delivery) -> Iterator[None]:
             raise
 
 
-def _span(delivery: Delivery) -> tracing.Recording:
+def _span(delivery: Delivery) -> contextlib.AbstractContextManager[object]:
     """A span for messages of a session; none for advisories, which belong to no trace."""
     tokens = delivery.subject.split(".")
     if tokens[0] not in ("session", "timerfired") or len(tokens) < 3:
-        return tracing.NO_SPAN
+        return contextlib.nullcontext()
     attributes: dict[str, tracing.Value] = {
         names.MESSAGING: names.NATS,
         names.MESSAGING_OPERATION: "process",
@@ -76,7 +76,7 @@ def observe_append(event: SessionEvent, due: Due) -> Iterator[metrics.Timing]:
         try:
             yield timing
         finally:
-            span.set({names.OUTCOME: timing.outcome})
+            span.set_attribute(names.OUTCOME, timing.outcome)
 
 
 class ConsumerState(NamedTuple):

@@ -1,8 +1,8 @@
-"""FastStream middleware for deliveries: heartbeats, acknowledgement, dead letters, strikes, metrics and spans."""
+"""FastStream middleware for deliveries: heartbeats, acknowledgement, dead letters, metrics and spans."""
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, cast
 
 import structlog
@@ -10,14 +10,13 @@ from faststream import BaseMiddleware, ContextRepo
 from faststream.nats import NatsMessage
 from nats.aio.msg import Msg
 
-from shared.bus.deliveries import Delivery, DeliveryLock, acknowledge
+from shared.bus.attempts import Attempts
+from shared.bus.deliveries import Delivery, acknowledge
 from shared.bus.errors import BusUnavailable, Unprocessable
 from shared.bus.instrumentation import observe_delivery
-from shared.bus.watchdog_strikes import MAX_STRIKES, Strike, WatchdogStrikes
 from shared.log import UpgradeNeeded
 from shared.services import WORKERS
 from shared.settings import Settings
-from shared.watchdog.service import WATCHDOG
 
 log = structlog.get_logger("bus")
 DELAYS = (0.2, 1.0, 5.0, 15.0, 30.0)  # seconds until the next delivery, by the number of failures
@@ -27,19 +26,43 @@ CallNext = Callable[[Any], Any]
 
 
 class MiddlewareFactory:
-    """Creates the middleware of each delivery, with the state that they share.
+    """Creates the middleware of each delivery, with what they share.
 
-    `strikes` gives access to strikes of earlier deliveries. It raises BusUnavailable while NATS is unavailable.
+    `attempts` raises BusUnavailable while NATS is unavailable.
     """
 
-    def __init__(self, settings: Settings, strikes: Callable[[], WatchdogStrikes]) -> None:
+    def __init__(self, settings: Settings, attempts: Callable[[], Attempts]) -> None:
         self.heartbeat = max(settings.ack_wait / 3, 0.1)
-        self.max_deliver = settings.max_deliver
-        self.lock = DeliveryLock()
-        self.strikes = strikes
+        self._max_deliver = settings.max_deliver
+        self._attempts = attempts
+        self._suspects = asyncio.Lock()
 
     def __call__(self, msg: Any, /, *, context: ContextRepo) -> "DeliveryMiddleware":
         return DeliveryMiddleware(msg, context=context, deliveries=self)
+
+    @contextlib.asynccontextmanager
+    async def attempt(self, reply: str, delivery: Delivery) -> AsyncIterator[None]:
+        """Count an attempt to handle the message. Raises Unprocessable if it has used up its attempts, BusUnavailable.
+
+        From the third attempt on a message is handled while no other such message is: if it ends the process again, the
+        others have not begun, and their attempts are not used up beside it.
+        """
+        if delivery.deliveries == 1:
+            yield
+            return
+        before = 1 + await self._attempts().count(reply)
+        if before >= self._max_deliver:
+            raise Unprocessable(
+                f"given up after {before} attempts: each ended the process, or the message could not be handled"
+            )
+        async with self._suspects if before > 1 else contextlib.nullcontext():
+            await self.count(reply, 1)
+            yield
+
+    async def count(self, reply: str, attempts: int) -> None:
+        """Add to the message's attempts, unless NATS is unavailable."""
+        with contextlib.suppress(BusUnavailable):
+            await self._attempts().add(reply, attempts)
 
 
 class DeliveryMiddleware(BaseMiddleware[Any, Any]):
@@ -53,62 +76,35 @@ class DeliveryMiddleware(BaseMiddleware[Any, Any]):
         message = msg.raw_message
         if not message.reply.startswith(ACKNOWLEDGED):
             return await call_next(msg)
-        delivery = cast("Delivery", await msg.decode())
-        number = WATCHDOG.add_delivery(message.reply)
         try:
             with _heartbeats(message, self._shared.heartbeat):
-                await self._handle(call_next, msg, delivery, number)
-        except Unprocessable as reason:
-            log.warning("parked", subject=message.subject, position=delivery.position, reason=str(reason))
-            await acknowledge(message, f"+TERM {reason}"[:500].replace("\n", " ").encode())
+                answer = await self._handle(call_next, msg)
         except asyncio.CancelledError:
             await acknowledge(message, b"-NAK")  # the process is stopping: another one need not wait for ack_wait
             raise
+        await acknowledge(message, answer)
+        return None
+
+    async def _handle(self, call_next: CallNext, msg: NatsMessage) -> bytes:
+        """Run the handler, unless the message has used up its attempts. Returns the acknowledgement."""
+        message, delivery = msg.raw_message, cast("Delivery", await msg.decode())
+        try:
+            async with self._shared.attempt(message.reply, delivery):
+                with observe_delivery(delivery):
+                    await call_next(msg)
+        except Unprocessable as reason:
+            log.warning("parked", subject=message.subject, position=delivery.position, reason=str(reason))
+            return f"+TERM {reason}"[:500].replace("\n", " ").encode()
         except UpgradeNeeded as newer:
             log.warning("left_to_a_newer_release", subject=message.subject, reason=str(newer))
-            with contextlib.suppress(BusUnavailable):  # then this delivery counts as an attempt
-                await self._shared.strikes().add_deferral(message.reply)
-            await acknowledge(message, _nak_after(_delay(delivery)))
+            await self._shared.count(message.reply, -1)
         except Exception:
-            delay = _delay(delivery)
-            log.exception("handler_failed", subject=message.subject, deliveries=delivery.deliveries, again_in=delay)
-            await acknowledge(message, _nak_after(delay))
+            log.exception("handler_failed", subject=message.subject, deliveries=delivery.deliveries)
+            if delivery.consumer not in WORKERS:  # it fails while something else is away
+                await self._shared.count(message.reply, -1)
         else:
-            await acknowledge(message, b"+ACK")
-        finally:
-            WATCHDOG.remove_delivery(number)
-
-    async def _handle(self, call_next: CallNext, msg: NatsMessage, delivery: Delivery, number: int) -> None:
-        """Run the handler, concurrently or exclusively. Raises what it raises.
-
-        Raises Unprocessable for a message that has used up its strikes or attempts. Deliveries that were left to a
-        newer release are no attempts.
-        """
-        message = msg.raw_message
-        # A first delivery has no strikes, so this saves a request.
-        strike = await self._shared.strikes().newest(message.reply) if delivery.deliveries > 1 else None
-        if strike and strike.count >= MAX_STRIKES:
-            raise Unprocessable(_blocked_reason(strike))
-        before = delivery.deliveries - 1 - (strike.put_off if strike else 0)
-        if delivery.consumer in WORKERS and before >= self._shared.max_deliver:
-            raise Unprocessable(
-                f"given up after {before} deliveries: it ended its worker each time, or could not be handled"
-            )
-        alone = strike is not None and strike.count > 0
-        await self._shared.lock.acquire(exclusive=alone)
-        try:
-            WATCHDOG.mark_running(number)
-            with observe_delivery(delivery):
-                await call_next(msg)
-        finally:
-            self._shared.lock.release(exclusive=alone)
-
-
-def _blocked_reason(strike: Strike) -> str:
-    return (
-        f"twice its event loop was blocked by this message, at {strike.where}, and the watchdog ended the process. "
-        "The stack is in its log (ended_by_watchdog). Once the cause is fixed, try again"
-    )
+            return b"+ACK"
+        return _nak_after(DELAYS[min(delivery.deliveries, len(DELAYS)) - 1])
 
 
 @contextlib.contextmanager
@@ -128,11 +124,6 @@ def _heartbeats(message: Msg, every: float) -> Iterator[None]:
         first.cancel()
         for task in beating:
             task.cancel()
-
-
-def _delay(delivery: Delivery) -> float:
-    """Seconds until the next delivery, which grow with the number of deliveries."""
-    return DELAYS[min(delivery.deliveries, len(DELAYS)) - 1]
 
 
 def _nak_after(seconds: float) -> bytes:

@@ -7,18 +7,15 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
-from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, cast
 
-from faststream import AckPolicy, StreamMessage
-from faststream._internal.endpoint.subscriber import SubscriberUsecase
+from faststream import AckPolicy
 from faststream._internal.endpoint.subscriber.call_item import CallsCollection
 from faststream.nats import ConsumerConfig, JStream, NatsMessage, PullSub
 from faststream.nats.configs import NatsBrokerConfig
 from faststream.nats.subscriber.config import NatsSubscriberConfig, NatsSubscriberSpecificationConfig
 from faststream.nats.subscriber.specification import NatsSubscriberSpecification
 from faststream.nats.subscriber.usecases import CoreSubscriber, PullStreamSubscriber
-from faststream.response import Response, ensure_response
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
@@ -34,23 +31,7 @@ EXPIRY_MARGIN = 1.0  # seconds after its end in which the server must have repor
 EXPIRED_STATUS = "408"  # the status of an expired pull request
 
 
-class SingleHandlerSubscriber(SubscriberUsecase[Msg]):
-    """A subscriber with one handler, which publishes nothing."""
-
-    async def process_message(self, msg: Msg) -> Response:
-        """FastStream's steps at half their cost: without filters, replies and dependency injection."""
-        (call,) = self.calls
-        async with AsyncExitStack() as stack:
-            middlewares = [make(msg, context=self._outer_config.context) for make in self._broker_middlewares]
-            for middleware in middlewares:
-                await stack.enter_async_context(middleware)
-            message = await call.is_suitable(msg, {})
-            scopes = (middleware.consume_scope for middleware in reversed(middlewares))
-            return ensure_response(await call.call(message=cast("NatsMessage", message), _extra_middlewares=scopes))
-        return ensure_response(None)  # a middleware has handled the exception
-
-
-class DurableSubscriber(SingleHandlerSubscriber, PullStreamSubscriber):
+class DurableSubscriber(PullStreamSubscriber):
     """Handles the messages of a durable consumer, up to `limit` at once.
 
     FastStream's own would declare the consumer with its own settings, and wait for the slowest message of each batch.
@@ -68,9 +49,9 @@ class DurableSubscriber(SingleHandlerSubscriber, PullStreamSubscriber):
         client: Callable[[], Client],
     ) -> None:
         config, specification, calls = _constructor_arguments(broker_config, durable.filter_subject)
-        stream = JStream(durable.stream, declare=False)
+        stream = JStream(durable.stream)
         super().__init__(config, specification, calls, queue="", pull_sub=PullSub(timeout=PULL_TIMEOUT), stream=stream)
-        self.add_call(parser_=_parse, decoder_=_decode, dependencies_=())
+        self.add_call(parser_=None, decoder_=_decode, dependencies_=())
         self.durable = durable
         self._slots = Slots(limit)
         self._grace = grace
@@ -144,12 +125,8 @@ class DurableSubscriber(SingleHandlerSubscriber, PullStreamSubscriber):
         await self._slots.drain(self._grace)
         await super().stop()
 
-    def get_log_context(self, message: StreamMessage[Msg] | None) -> dict[str, str]:
-        """Nothing: FastStream would build the subject for each message and log none."""
-        return {}
 
-
-class RequestSubscriber(SingleHandlerSubscriber, CoreSubscriber):
+class RequestSubscriber(CoreSubscriber):
     """Answers requests concurrently with what its handler returns; None sends no answer.
 
     FastStream's own answers one at a time, to any reply subject, with headers.
@@ -168,7 +145,7 @@ class RequestSubscriber(SingleHandlerSubscriber, CoreSubscriber):
     ) -> None:
         config, specification, calls = _constructor_arguments(broker_config, subject, queue=queue)
         super().__init__(config, specification, calls, queue=queue)
-        self.add_call(parser_=_parse, decoder_=_decode_request, dependencies_=())
+        self.add_call(parser_=None, decoder_=_decode_request, dependencies_=())
         self.request, self.answer = request, answer
         self._bus = bus
         self._requests: Subscription | None = None
@@ -213,11 +190,6 @@ def _constructor_arguments(
         _outer_config=broker_config, specification_config=described, calls=calls
     )
     return config, specification, calls
-
-
-async def _parse(message: Msg) -> NatsMessage:
-    """Parse like FastStream, without its two random ids and its subject pattern."""
-    return NatsMessage(message, message.data, headers=message.headers, correlation_id=message.reply or message.subject)
 
 
 async def _decode(message: NatsMessage) -> Delivery:

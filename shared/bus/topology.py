@@ -9,7 +9,7 @@ from shared.services import CONSUMERS, Consumer
 from shared.settings import Settings
 
 SESSIONS, TIMERS, DEAD_LETTERS, USED_TICKETS = "SESSIONS", "TIMERS", "DEAD_LETTERS", "USED_TICKETS"
-LOGOUTS, WATCHDOG, LIBRARY = "LOGOUTS", "WATCHDOG", "LIBRARY"
+LOGOUTS, ATTEMPTS, LIBRARY = "LOGOUTS", "ATTEMPTS", "LIBRARY"
 BUCKET = "ARTEFACTS"
 ARTEFACTS = f"OBJ_{BUCKET}"  # NATS names the stream of a bucket like this
 BACKED_UP = (SESSIONS, TIMERS, DEAD_LETTERS, ARTEFACTS, LOGOUTS, LIBRARY)  # what a backup contains
@@ -97,12 +97,12 @@ def streams(settings: Settings) -> list[Config]:
         },
         common
         | {
-            "name": WATCHDOG,
-            "description": "Processes that their watchdog ended, and the deliveries that they had in hand",
-            "subjects": ["watchdog.>"],
+            "name": ATTEMPTS,
+            "description": "How often the handling of a message has begun",
+            "subjects": ["attempt.>"],
             "max_age": 30 * 24 * 3600 * NANO,
-            "max_msgs": 100_000,
-            "allow_rollup_hdrs": True,
+            "max_msgs_per_subject": 1,
+            "allow_msg_counter": True,
         },
     ]
 
@@ -118,7 +118,7 @@ def durable_named(name: str) -> Consumer:
 def consumers(settings: Settings) -> list[tuple[str, Config]]:
     """(stream, configuration) of every durable consumer.
 
-    `max_deliver` is unlimited: the middleware counts the attempts, because some deliveries are no attempts.
+    `max_deliver` is unlimited: shared/bus/attempts.py counts, because not every delivery is an attempt.
     """
     common: Config = {
         "ack_policy": "explicit",

@@ -16,7 +16,7 @@ import json
 from collections.abc import Mapping
 
 from parley.events import types_made_by
-from shared.bus.topology import SESSIONS, WATCHDOG
+from shared.bus.topology import ATTEMPTS, SESSIONS
 from shared.services import OPERATOR, SERVICES
 
 USERS = (*SERVICES, OPERATOR)
@@ -41,9 +41,8 @@ def permissions(user: str) -> dict[str, list[str]]:
         api = "$JS.API.CONSUMER"
         publish += [f"{api}.MSG.NEXT.{stream}.{durable}", f"{api}.INFO.{stream}.{durable}"]
         publish += [f"$JS.ACK.{stream}.{durable}.>"]
-        publish += [f"watchdog.strike.{stream}.{durable}.*"]
-    publish += [f"$JS.API.STREAM.MSG.GET.{WATCHDOG}"] if spec.consumers else []
-    publish += [f"watchdog.exit.{user}"]
+        publish += [f"attempt.{stream}.{durable}.*"]
+    publish += [f"$JS.API.STREAM.MSG.GET.{ATTEMPTS}"] if spec.consumers else []
     publish += spec.publishes
     subscribe = [f"{inbox(user)}.>", *spec.answers, *spec.subscribes]
     return {"publish": publish, "subscribe": subscribe}

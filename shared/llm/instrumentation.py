@@ -23,7 +23,7 @@ def observe_call(model: str, role: str, host: str) -> Iterator[Callable[[ModelCa
 
         def record(call: ModelCall) -> None:
             _count(call)
-            span.set(
+            span.set_attributes(
                 {
                     names.INPUT_TOKENS: call.prompt_tokens,
                     names.CACHED_TOKENS: call.cached_tokens,

@@ -1,6 +1,6 @@
 """Telemetry: metrics for Prometheus, always, and traces for OpenTelemetry, if configured.
 
-This package imports only the settings and the watchdog. Other packages report to it.
+This package imports only the settings. Other packages report to it.
 
     metrics      all metrics
     tracing      spans, and their propagation to other processes

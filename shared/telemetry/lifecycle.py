@@ -6,28 +6,25 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from shared.settings import Settings
-from shared.telemetry import metrics, tracing
-from shared.watchdog import BEAT_INTERVAL
-from shared.watchdog.service import WATCHDOG
+from shared.telemetry import metrics
 
 if TYPE_CHECKING:
     from shared.telemetry.recorder import Recorder
 
+LAG_INTERVAL = 1.0  # seconds between two measurements
+
 
 @contextlib.asynccontextmanager
 async def telemetry(service: str, settings: Settings) -> AsyncIterator[None]:
-    """Export spans, if a collector is configured, and send the event loop's heartbeat."""
+    """Export spans, if a collector is configured, and measure how late the event loop is."""
     recorder = None
     if settings.otel_exporter_otlp_endpoint:
         recorder = await asyncio.to_thread(_recorder, service, settings.otel_exporter_otlp_endpoint)
-        tracing.set_recorder(recorder)
-    beating = asyncio.create_task(_beat(), name="heartbeat")
+    measuring = asyncio.create_task(_measure_lag(), name="lag")
     try:
         yield
     finally:
-        beating.cancel()
-        WATCHDOG.stop_beating()
-        tracing.set_recorder(None)
+        measuring.cancel()
         if recorder:
             await recorder.close()
 
@@ -38,11 +35,9 @@ def _recorder(service: str, endpoint: str) -> "Recorder":
     return Recorder(service, otlp_exporter(endpoint))
 
 
-async def _beat() -> None:
-    """Send heartbeats, and measure how late they are."""
+async def _measure_lag() -> None:
     loop = asyncio.get_running_loop()
     while True:
-        WATCHDOG.beat()
-        due = loop.time() + BEAT_INTERVAL
-        await asyncio.sleep(BEAT_INTERVAL)
+        due = loop.time() + LAG_INTERVAL
+        await asyncio.sleep(LAG_INTERVAL)
         metrics.LOOP_LAG.observe(max(loop.time() - due, 0))

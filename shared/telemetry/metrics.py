@@ -154,15 +154,6 @@ OLDEST_DUE_WORK = Gauge(
     registry=REGISTRY,
 )
 
-# --- what plan_store reads from the broker
-
-WATCHDOG_EXITS = Gauge(
-    "parley_watchdog_recent_exits",
-    "Processes ended because their event loop was blocked, in the last 30 days",
-    ["service"],
-    registry=REGISTRY,
-)
-
 # --- every process
 
 LOOP_LAG = Histogram(

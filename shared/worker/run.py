@@ -19,7 +19,7 @@ from shared.logging import configure_logging
 from shared.settings import Settings
 from shared.telemetry import metrics
 from shared.telemetry.lifecycle import telemetry
-from shared.watchdog.service import WATCHDOG
+from shared.watchdog import watchdog
 
 log = structlog.get_logger("service")
 DISCONNECT_TIMEOUT = 5.0  # seconds after the handlers' grace period, to disconnect from NATS and the model
@@ -64,15 +64,14 @@ def run(name: str, settings: Settings, live: Callable[[asyncio.Event], Awaitable
     gc.set_threshold(10_000, 20, 20)
 
     async def run_observed(stop: asyncio.Event) -> None:
-        async with telemetry(name, settings):
+        async with telemetry(name, settings), watchdog(settings.watchdog_timeout):
             await live(stop)
 
-    with WATCHDOG.guarded(name, settings):
-        try:
-            uvloop.run(_until_signal(run_observed, settings.graceful_timeout + DISCONNECT_TIMEOUT))
-        except WrongFormat as error:
-            log.critical("wrong_format", reason=str(error))
-            sys.exit(1)
+    try:
+        uvloop.run(_until_signal(run_observed, settings.graceful_timeout + DISCONNECT_TIMEOUT))
+    except WrongFormat as error:
+        log.critical("wrong_format", reason=str(error))
+        sys.exit(1)
 
 
 async def _until_signal(live: Callable[[asyncio.Event], Awaitable[None]], shutdown_timeout: float) -> None:

@@ -170,27 +170,6 @@ async def test_messages_of_a_crashed_replica_are_redelivered_after_ack_wait(sett
     assert inbox.times[0] - began > settings.ack_wait * 0.8
 
 
-async def test_a_message_that_kills_each_worker_becomes_a_dead_letter(settings: Settings, bus: Bus) -> None:
-    """The next replica counts unacknowledged deliveries and gives up; the broker itself never does."""
-    short_ack_wait = settings.model_copy(update={"ack_wait": 0.5, "max_deliver": 2})
-    await provision(short_ack_wait)
-    broker_gave_up: list[str] = []
-
-    async def gave_up(subject: str, _: bytes) -> None:
-        broker_gave_up.append(subject)
-
-    await bus.subscribe("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>", gave_up)
-    await store(bus, b"work")
-    killed = await bus.client.jetstream().pull_subscribe_bind(stream="SESSIONS", durable="planner")
-    for _ in range(short_ack_wait.max_deliver):
-        await killed.fetch(1, timeout=WAIT_TIMEOUT)
-    inbox, dead = Inbox(), Inbox()
-    async with consuming(short_ack_wait, inbox), consuming(short_ack_wait, dead, durable="dead_letters"):
-        await dead.until(1)
-    assert json.loads(dead.got[0].data)["reason"].startswith("given up after 2 deliveries: it ended its worker")
-    assert (inbox.got, broker_gave_up) == ([], [])
-
-
 async def test_stop_waits_for_handlers_and_releases_those_that_do_not_end(settings: Settings, bus: Bus) -> None:
     cancelled = asyncio.Event()
     quick, never = asyncio.Event(), asyncio.Event()
@@ -216,7 +195,7 @@ async def test_stop_waits_for_handlers_and_releases_those_that_do_not_end(settin
     handed_over = time.monotonic()
     async with consuming(settings, staying):
         await staying.until(2)
-        assert time.monotonic() - handed_over < settings.ack_wait
+        assert time.monotonic() - handed_over < settings.ack_wait / 2
         await until_idle(bus)
     assert leaving.bodies == [b"quick", b"never"]
     assert sorted(staying.bodies) == [b"never", b"waits"]

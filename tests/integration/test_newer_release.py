@@ -15,7 +15,6 @@ from services.plan_store.app import PlanStore
 from services.planner.conversation import draft_plan
 from services.planner.conversation_prompt import PlanDraft
 from shared.bus import Bus, Delivery, Unprocessable
-from shared.bus.watchdog_strikes import WatchdogStrikes
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
@@ -168,12 +167,13 @@ async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
         await store.stop()
 
 
-async def wait_until_put_off(bus: Bus, position: int, times: int) -> None:
-    """Wait until the executor has left this message to a newer one so many times."""
-    strikes, reply = WatchdogStrikes(bus.client), f"$JS.ACK.SESSIONS.executor.1.{position}.1.1.1"
+async def wait_until_delivered(bus: Bus, consumer: str, times: int) -> None:
+    """Wait until the consumer has delivered messages so many times."""
     async with asyncio.timeout(WAIT_TIMEOUT):
-        while (strike := await strikes.newest(reply)) is None or strike.put_off < times:  # noqa: ASYNC110  there is no event for it
-            await asyncio.sleep(0.05)
+        while True:  # each check is a request
+            delivered = (await bus.client.jetstream().consumer_info("SESSIONS", consumer)).delivered
+            if delivered and delivered.consumer_seq >= times:
+                return
 
 
 async def test_work_for_a_newer_executor_outlasts_the_limit_of_deliveries(
@@ -186,9 +186,9 @@ async def test_work_for_a_newer_executor_outlasts_the_limit_of_deliveries(
     before = await ann.load()
     turn = c.PlanTurn(sub_goal="g", actions=(ActionSpec(id="1.1", tool="calculate", arguments={"expression": "1+1"}),))
     subject, body, headers = newer_message(before, turn)
-    ack = await bus.client.jetstream().publish(subject, body, headers=headers)
+    await bus.client.jetstream().publish(subject, body, headers=headers)
     async with plan_store(settings), working(settings, ScriptedModel(), "executor"):
-        await wait_until_put_off(bus, ack.seq, 3)
+        await wait_until_delivered(bus, "executor", 4)
         with pytest.raises(UpgradeNeeded):
             await store.load(session_id)
         with pytest.raises(UpgradeNeeded):

@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from nats.aio.client import DEFAULT_MAX_RECONNECT_ATTEMPTS
 
 from rehearsal.app import build
 from services.plan_store.app import PlanStore
 from services.planner.conversation import draft_plan
-from shared.bus import Bus, BusUnavailable, Delivery
+from shared.bus import Bus, BusUnavailable, Delivery, connection
 from shared.bus.provision import provision
 from shared.domain import commands as c
 from shared.environment import child_environment
@@ -86,6 +87,23 @@ async def test_a_consumer_waits_idly_through_a_long_outage_of_the_server(
         async with asyncio.timeout(WAIT_TIMEOUT):
             while b"after" not in inbox.bodies:
                 await inbox.until(len(inbox.got) + 1)
+
+
+async def test_a_connection_outlasts_more_attempts_than_its_client_makes_by_itself(
+    settings: Settings, nats: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "RECONNECT_WAIT", 0.001)
+    bus = Bus(settings, "patient")
+    await bus.connect()
+    kill9(nats)
+    async with asyncio.timeout(WAIT_TIMEOUT):
+        while all(server.reconnects <= DEFAULT_MAX_RECONNECT_ATTEMPTS + 1 for server in bus.client._server_pool):
+            assert not bus.client.is_closed
+            await asyncio.sleep(0)
+        await asyncio.to_thread(nats.restart)
+        while not bus.ready:  # noqa: ASYNC110  a callback would be set after the attempts have begun
+            await asyncio.sleep(0.01)
+    await bus.stop()
 
 
 async def test_requests_notice_a_frozen_server_at_once(nats: NatsServer, bus: Bus) -> None:

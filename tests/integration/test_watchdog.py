@@ -1,4 +1,4 @@
-"""The watchdog ends a service whose event loop is blocked; a message that blocks it twice becomes a dead letter."""
+"""The watchdog ends a service whose event loop is blocked; a message that does so again and again is given up."""
 
 import asyncio
 import json
@@ -7,19 +7,17 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from cli.operate.ports import free_port
 from cli.operate.supervisor import ProcessSpec, SupervisedProgram, Supervisor
-from services.plan_store.metrics import count_exits
-from shared.bus import Bus, Delivery
-from shared.bus.jetstream_api import subjects_of
-from shared.bus.watchdog_strikes import WatchdogStrikes
+from shared.bus import Bus
 from shared.environment import child_environment
+from shared.services import SERVICES
 from shared.settings import Settings
-from shared.telemetry import metrics
-from tests.e2e.parley_process import command_line, descendants
 from tests.support.inbox import Inbox, consuming, store, until_idle
 from tests.support.nats import NatsServer
 from tests.support.timeouts import WAIT_TIMEOUT
@@ -28,185 +26,111 @@ LIMIT = 2  # seconds
 ENDED = "was ended by its watchdog, because its event loop was blocked"
 
 
-class Services(NamedTuple):
-    """Supervised processes of `tests.support.blocked` with the planner's NATS user, and their output.
+class Supervised(NamedTuple):
+    """A process under the supervisor, whose messages are `notes`. `lines` are the process's output."""
 
-    `notes` are the supervisor's messages, `log` is the processes' log, `reports` has both their messages and log lines.
-    """
-
-    children: list[SupervisedProgram]
+    program: SupervisedProgram
     notes: list[str]
-    log: list[dict[str, Any]]
-    reports: "asyncio.Queue[tuple[str, str]]"
+    lines: list[str]
     noted: asyncio.Event
 
     @property
     def pid(self) -> int:
-        assert self.children[0].process
-        return self.children[0].process.pid
+        assert self.program.process
+        return self.program.process.pid
 
-    async def until(self, *expected: tuple[str, str]) -> None:
-        """Wait for these reports: `("began.regex", "2")` is a second delivery, `("log", "ready")` a line of the log."""
-        missing = set(expected)
+    async def until_ended(self) -> None:
         async with asyncio.timeout(WAIT_TIMEOUT):
-            while missing:
-                missing.discard(await self.reports.get())
-
-    async def until_ended(self, times: int) -> None:
-        """Wait until the supervisor has seen this number of processes end."""
-        async with asyncio.timeout(WAIT_TIMEOUT):
-            while len(self.notes) < times:
-                self.noted.clear()
-                await self.noted.wait()
+            await self.noted.wait()
 
 
 @asynccontextmanager
-async def blocked(settings: Settings, nats: NatsServer, bus: Bus, replicas: int = 1) -> AsyncIterator[Services]:
-    services = Services([], [], [], asyncio.Queue(), asyncio.Event())
+async def supervised(home: Path, *arguments: str, **environment: str) -> AsyncIterator[Supervised]:
+    """`tests.support.blocked` under the supervisor of `parley up`."""
+    notes, lines, noted = list[str](), list[str](), asyncio.Event()
 
-    async def on_delta(subject: str, body: bytes) -> None:
-        services.reports.put_nowait((subject.removeprefix("delta."), body.decode()))
+    def note(text: str) -> None:
+        notes.append(text)
+        noted.set()
 
-    def logged(text: str) -> None:
-        entry = json.loads(text)
-        services.log.append(entry)
-        services.reports.put_nowait(("log", entry["event"]))
-
-    def noted(text: str) -> None:
-        services.notes.append(text)
-        services.noted.set()
-
-    await bus.subscribe("delta.>", on_delta)
-    environment = child_environment(
-        NATS_URL=nats.url_of("planner"),
-        ACK_WAIT=str(settings.ack_wait),
-        WATCHDOG_TIMEOUT=str(LIMIT),
-        GRACEFUL_TIMEOUT="0",
-    )
-    command = (sys.executable, "-m", "tests.support.blocked")
+    environment |= {"PARLEY_HOME": str(home), "WATCHDOG_TIMEOUT": str(LIMIT), "GRACEFUL_TIMEOUT": "0"}
+    command = (sys.executable, "-m", "tests.support.blocked", *arguments)
     async with Supervisor(
-        settings.parley_home / "logs",
-        line=lambda _, text: logged(text),
-        note=lambda _, text: noted(text),
+        home / "logs", line=lambda _, text: lines.append(text), note=lambda _, text: note(text)
     ) as supervisor:
-        for number in range(replicas):
-            services.children.append(supervisor.start(ProcessSpec(f"blocked-{number}", command, environment)))
-        yield services
-
-
-async def strikes(bus: Bus) -> set[str]:
-    return set(await subjects_of(bus.client, "WATCHDOG", "watchdog.>", seconds=WAIT_TIMEOUT))
+        program = supervisor.start(ProcessSpec("blocked", command, child_environment(**environment)))
+        yield Supervised(program, notes, lines, noted)
 
 
 @pytest.mark.parametrize(
-    ("how", "replicas"),
-    [("regex", 1), pytest.param("sum", 2, marks=pytest.mark.long), pytest.param("sleep", 1, marks=pytest.mark.long)],
+    ("way", "service"), [*(("regex", name) for name in SERVICES), ("sum", "planner"), ("sleep", "planner")]
 )
-async def test_a_message_that_blocks_a_service_twice_becomes_a_dead_letter_and_the_rest_is_handled(
-    how: str, replicas: int, nats: NatsServer, bus: Bus, settings: Settings
-) -> None:
-    dead = Inbox()
-    async with blocked(settings, nats, bus, replicas) as services:
-        await store(bus, b"innocent-1", b"innocent-2")
-        await services.until(("began.innocent-1", "1"), ("began.innocent-2", "1"))
-        await store(bus, how.encode())
-        async with consuming(settings, dead, durable="dead_letters"):
-            await services.until(("began." + how, "2"))
-            await dead.until(1)
-        await store(bus, b"another")
-        await services.until(("done.another", "1"))
-        await until_idle(bus)
-        await services.until_ended(2)  # with two replicas the second may still be ending
-    letter = json.loads(dead.got[0].data)
-    assert letter["stream_seq"] == 3
-    assert letter["deliveries"] == 3
-    assert "twice its event loop was blocked by this message, at tests/support/blocked.py:" in letter["reason"]
-    notes = [note.partition(";")[0].removesuffix(" while stopping") for note in services.notes]
-    assert notes == [ENDED, ENDED]
-    ends = [entry for entry in services.log if entry["event"] == "ended_by_watchdog"]
-    assert ["in block" in end["where"] for end in ends] == [True, True]
-    assert "watchdog.strike.SESSIONS.planner.3" in await strikes(bus)
-    await count_exits(bus)
-    assert metrics.REGISTRY.get_sample_value("parley_watchdog_recent_exits", {"service": "planner"}) == 2
+async def test_a_blocked_service_says_where_it_is_and_is_started_again(way: str, service: str, tmp_path: Path) -> None:
+    environment = {
+        "NATS_URL": f"nats://127.0.0.1:{free_port()}",  # nobody answers: the service waits and watches
+        "AGENT_PORT": str(free_port()),
+        "PARLEY_AUTH": "none",
+    }
+    async with supervised(tmp_path, way, SERVICES[service].module, **environment) as process:
+        await process.until_ended()
+    assert process.notes == [f"{ENDED}; starting it again in 0.5 s"]
+    assert any("in block" in line for line in process.lines), "the log has the stack"
 
 
-# --- the effect of strikes that the test stores itself, which is faster
+class Blocked(NamedTuple):
+    """The supervised consumer, and the messages that it has handled."""
 
-REPLY = "$JS.ACK.SESSIONS.planner.1.1.1.1795369238157337900.0"  # of the first message
+    process: Supervised
+    done: list[str]
+    changed: asyncio.Event
 
-
-async def refuse_first(delivery: Delivery) -> None:
-    if delivery.data == b"struck" and delivery.deliveries == 1:
-        raise ValueError("only what comes again is looked up")
-
-
-async def test_a_message_with_a_strike_is_handled_exclusively(bus: Bus, settings: Settings) -> None:
-    began_beside = list[bytes]()
-
-    async def handle(delivery: Delivery) -> None:
-        await refuse_first(delivery)
-        if delivery.data == b"struck":
-            await store(bus, b"beside")
-            while (await bus.consumer_state("planner")).delivered < 2:
-                pass  # each check awaits a request
-            began_beside.extend(inbox.bodies[2:])
-
-    inbox = Inbox(handle)
-    await WatchdogStrikes(bus.client).add([REPLY], "here")
-    async with consuming(settings, inbox):
-        await store(bus, b"struck")
-        await inbox.until(3)
-        await until_idle(bus)
-    assert began_beside == []
-    assert inbox.bodies == [b"struck", b"struck", b"beside"]
+    async def until_done(self, message: str) -> None:
+        async with asyncio.timeout(WAIT_TIMEOUT):
+            while message not in self.done:
+                self.changed.clear()
+                await self.changed.wait()
 
 
-async def test_a_message_with_two_strikes_becomes_a_dead_letter_unhandled(bus: Bus, settings: Settings) -> None:
-    inbox, dead = Inbox(refuse_first), Inbox()
-    for _ in range(2):
-        await WatchdogStrikes(bus.client).add([REPLY], "shared/repair/values.py:75 in fits")
-    async with consuming(settings, inbox), consuming(settings, dead, durable="dead_letters"):
-        await store(bus, b"struck", b"another")
-        await dead.until(1)
-        await until_idle(bus)
-    assert inbox.bodies == [b"struck", b"another"]
-    assert "at shared/repair/values.py:75 in fits" in json.loads(dead.got[0].data)["reason"]
+@asynccontextmanager
+async def consumer(settings: Settings, nats: NatsServer, bus: Bus) -> AsyncIterator[Blocked]:
+    done, changed = list[str](), asyncio.Event()
 
+    async def on_done(_: str, body: bytes) -> None:
+        done.append(body.decode())
+        changed.set()
 
-# --- ends that give no strike
+    await bus.subscribe("delta.done.x", on_done)
+    environment = {"NATS_URL": nats.url_of("planner"), "ACK_WAIT": str(settings.ack_wait), "MAX_DELIVER": "3"}
+    async with supervised(settings.parley_home, **environment) as process:
+        yield Blocked(process, done, changed)
 
 
 @pytest.mark.redelivers
-async def test_a_process_killed_from_outside_gets_no_strike(nats: NatsServer, bus: Bus, settings: Settings) -> None:
-    async with blocked(settings, nats, bus) as services:
-        await store(bus, b"sleep")
-        for delivery in (1, 2):
-            await services.until(("began.sleep", str(delivery)))
-            os.kill(services.pid, signal.SIGKILL)
-        await services.until(("began.sleep", "3"))
-        assert await strikes(bus) == set()
-
-
-async def test_a_guard_that_ended_is_replaced(nats: NatsServer, bus: Bus, settings: Settings) -> None:
-    async with blocked(settings, nats, bus) as services:
-        await services.until(("log", "ready"))
-        (guard,) = [pid for pid in descendants(services.pid) if "shared.watchdog.guard" in command_line(pid)]
-        os.kill(guard, signal.SIGKILL)
-        await services.until(("log", "guard_ended"))
-        await store(bus, b"sleep")
-        await services.until(("log", "ended_by_watchdog"))
+async def test_a_message_that_ends_its_worker_becomes_a_dead_letter_and_the_rest_is_handled(
+    nats: NatsServer, bus: Bus, settings: Settings
+) -> None:
+    dead = Inbox()
+    async with consumer(settings, nats, bus) as blocked:
+        await store(bus, b"before", b"regex", b"beside")
+        async with consuming(settings, dead, durable="dead_letters"):
+            await dead.until(1)
+            await until_idle(bus)
+    assert set(blocked.done) == {"before", "beside"}
+    (letter,) = [json.loads(delivery.data) for delivery in dead.got]
+    assert (letter["stream_seq"], letter["deliveries"]) == (2, 4)
+    assert letter["reason"] == "given up after 3 attempts: each ended the process, or the message could not be handled"
+    assert [note.partition(";")[0] for note in blocked.process.notes] == [ENDED, ENDED, ENDED]
 
 
 async def test_a_frozen_service_is_not_blocked(nats: NatsServer, bus: Bus, settings: Settings) -> None:
-    async with blocked(settings, nats, bus) as services:
-        await store(bus, b"innocent-1")
-        await services.until(("began.innocent-1", "1"))
-        pid = services.pid
+    async with consumer(settings, nats, bus) as blocked:
+        await store(bus, b"first")
+        await blocked.until_done("first")
+        pid = blocked.process.pid
         os.kill(pid, signal.SIGSTOP)
         await asyncio.sleep(1.5 * LIMIT)  # the test is about this time
         os.kill(pid, signal.SIGCONT)
         await store(bus, b"another")
-        await services.until(("done.another", "1"))
-        assert services.pid == pid
-    assert services.notes == []
-    assert await strikes(bus) == set()
+        await blocked.until_done("another")
+        assert blocked.process.pid == pid
+    assert blocked.process.notes == []

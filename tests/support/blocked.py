@@ -1,13 +1,18 @@
-"""A service that blocks its event loop, for tests of the watchdog: `python -m tests.support.blocked`.
+"""Programs whose event loop is blocked, for tests of the watchdog.
 
-It consumes the planner's messages. A message names a way of blocking, or is `innocent`: that one waits without end at
-its first delivery, and completes at its second. The service publishes `delta.began.<words>` and `delta.done.<words>`,
-as a planner may.
+    python -m tests.support.blocked WAY MODULE    runs this module, and blocks its loop once the watchdog watches it
+    python -m tests.support.blocked               consumes the planner's messages: one that says `regex` blocks it
+
+The second publishes each message that it has handled as `delta.done.x`, as a planner may.
 """
 
 import asyncio
 import re
+import runpy
+import signal
+import sys
 import time
+from types import FrameType
 
 import structlog
 
@@ -29,17 +34,25 @@ def block(how: str) -> None:
             time.sleep(1000)
 
 
+def run_until_blocked(way: str, module: str) -> None:
+    """Signals are handled in the thread of the event loop, between two of its steps."""
+
+    def block_if_watched(_: int, __: FrameType | None) -> None:
+        if signal.getitimer(signal.ITIMER_PROF)[0]:
+            block(way)
+
+    signal.signal(signal.SIGALRM, block_if_watched)
+    signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+    runpy.run_module(module, run_name="__main__")
+
+
 async def serve(stop: asyncio.Event) -> None:
     bus = Bus(Settings(), "planner")
 
     async def handle(delivery: Delivery) -> None:
         words = delivery.data.decode()
-        await bus.publish(f"delta.began.{words}", str(delivery.deliveries).encode())
-        await bus.client.flush()
-        if words.startswith("innocent") and delivery.deliveries == 1:
-            await asyncio.Event().wait()
         block(words)
-        await bus.publish(f"delta.done.{words}", str(delivery.deliveries).encode())
+        await bus.publish("delta.done.x", words.encode())
 
     bus.broker.subscriber(durable="planner")(handle)
     await bus.start()
@@ -49,4 +62,7 @@ async def serve(stop: asyncio.Event) -> None:
 
 
 if __name__ == "__main__":
-    run("planner", Settings(), serve)
+    if sys.argv[1:]:
+        run_until_blocked(*sys.argv[1:])
+    else:
+        run("planner", Settings(), serve)

@@ -11,10 +11,10 @@ from faststream.nats import NatsMessage
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
+from shared.bus.attempts import Attempts
 from shared.bus.deliveries import delivery_of
 from shared.bus.errors import BusUnavailable, Unprocessable
 from shared.bus.middleware import DELAYS, MiddlewareFactory
-from shared.bus.watchdog_strikes import Strike, WatchdogStrikes
 from shared.log import UpgradeNeeded
 from shared.settings import Settings
 from tests.support.timeouts import WAIT_TIMEOUT
@@ -23,25 +23,27 @@ STORED = 1_790_000_000_123_456_789  # nanoseconds
 
 
 class Server:
-    """A fake connection and strike store: it records what is sent, and has one given strike, or is down."""
+    """A fake connection and record of attempts, or one that is down."""
 
-    def __init__(self, strike: Strike | None = None, *, down: bool = False) -> None:
+    def __init__(self, attempts: int = 0, *, down: bool = False) -> None:
         self.answers: list[bytes] = []
-        self.deferrals: list[str] = []
-        self._strike, self._down = strike, down
+        self.attempts = attempts
+        self._down = down
         self.received = asyncio.Event()
 
     async def publish(self, _: str, body: bytes) -> None:
         self.answers.append(body)
         self.received.set()
 
-    async def newest(self, _: str) -> Strike | None:
+    async def count(self, _: str) -> int:
         if self._down:
             raise BusUnavailable("away")
-        return self._strike
+        return self.attempts
 
-    async def add_deferral(self, reply: str) -> None:
-        self.deferrals.append(reply)
+    async def add(self, _: str, attempts: int) -> None:
+        if self._down:
+            raise BusUnavailable("away")
+        self.attempts += attempts
 
 
 def message(server: Server, *, deliveries: int = 1, consumer: str = "planner", reply: str | None = None) -> NatsMessage:
@@ -64,7 +66,7 @@ class Process:
 
     def __init__(self, server: Server, **settings: Any) -> None:
         self._server = server
-        self.deliveries = MiddlewareFactory(Settings(max_deliver=5, **settings), lambda: cast(WatchdogStrikes, server))
+        self.deliveries = MiddlewareFactory(Settings(max_deliver=5, **settings), lambda: cast(Attempts, server))
 
     async def handle(self, handler: Handler, **delivery: Any) -> list[bytes]:
         """The acknowledgements that the middleware sends for a delivery to this handler."""
@@ -121,53 +123,55 @@ async def test_an_unprocessable_message_is_terminated_with_its_reason_in_one_lin
     assert len(answers) == 500
 
 
-async def test_a_worker_has_limited_attempts_and_a_projection_unlimited_ones() -> None:
-    (answers,) = await Process(Server()).handle(never, deliveries=6)
-    assert answers.startswith(b"+TERM given up after 5 deliveries")
-    assert await Process(Server()).handle(done, deliveries=6, consumer="plan_store") == [b"+ACK"]
+@pytest.mark.parametrize("consumer", ["planner", "plan_store"])
+async def test_a_message_is_given_up_after_a_number_of_attempts(consumer: str) -> None:
+    (answers,) = await Process(Server(attempts=4)).handle(never, deliveries=6, consumer=consumer)
+    assert answers.startswith(b"+TERM given up after 5 attempts")
+    assert await Process(Server(attempts=3)).handle(done, deliveries=6, consumer=consumer) == [b"+ACK"]
 
 
-async def test_a_delivery_that_needs_a_newer_release_does_not_count_as_an_attempt() -> None:
-    async def too_new() -> None:
-        raise UpgradeNeeded("a newer one")
+async def too_new() -> None:
+    raise UpgradeNeeded("a newer one")
 
+
+@pytest.mark.parametrize(
+    ("handler", "consumer", "deliveries", "attempts"),
+    [
+        (done, "planner", 1, 0),  # the first attempt is not counted
+        (done, "planner", 2, 1),
+        (fails, "planner", 2, 1),
+        (fails, "plan_store", 2, 0),
+        (too_new, "planner", 2, 0),
+        (too_new, "planner", 1, -1),
+    ],
+)
+async def test_what_counts_as_an_attempt(handler: Handler, consumer: str, deliveries: int, attempts: int) -> None:
     server = Server()
-    assert await Process(server).handle(too_new) == [nak(DELAYS[0])]
-    assert server.deferrals == [f"$JS.ACK.SESSIONS.planner.1.7.9.{STORED}.0"]
-    put_off = Strike(count=0, where="", at=datetime.now(UTC), put_off=5)
-    assert await Process(Server(put_off)).handle(done, deliveries=6) == [b"+ACK"]
+    await Process(server).handle(handler, consumer=consumer, deliveries=deliveries)
+    assert server.attempts == attempts
 
 
-async def test_a_message_with_two_strikes_is_terminated_without_being_handled() -> None:
-    struck = Strike(count=2, where="app.py:1", at=datetime.now(UTC))
-    (answers,) = await Process(Server(struck)).handle(never, deliveries=3)
-    assert answers.startswith(b"+TERM twice its event loop was blocked by this message, at app.py:1")
+async def test_messages_that_ended_their_process_twice_are_handled_one_after_the_other() -> None:
+    server, order, go = Server(attempts=1), list[str](), asyncio.Event()
+    process = Process(server)
 
-
-async def test_a_message_with_a_strike_runs_exclusively() -> None:
-    server, order = Server(Strike(count=1, where="x", at=datetime.now(UTC))), list[str]()
-    process, started, go = Process(server), asyncio.Event(), asyncio.Event()
-
-    async def slow() -> None:
-        started.set()
+    async def suspect() -> None:
+        order.append("begins")
         await go.wait()
-        order.append("first")
+        order.append("ends")
 
-    async def alone() -> None:
-        order.append("alone")
-
-    running = asyncio.create_task(process.handle(slow))
-    await started.wait()
-    struck = asyncio.create_task(process.handle(alone, deliveries=2))
-    for _ in range(20):  # more turns of the event loop than it would need to begin
+    running = [asyncio.create_task(process.handle(suspect, deliveries=3)) for _ in range(2)]
+    await process.handle(done)
+    for _ in range(20):  # more turns of the event loop than both would need to begin
         await asyncio.sleep(0)
+    assert (order, server.attempts) == (["begins"], 2)
     go.set()
-    await asyncio.gather(running, struck)
-    assert order == ["first", "alone"]
+    await asyncio.gather(*running)
+    assert order == ["begins", "ends", "begins", "ends"]
 
 
-async def test_a_delivery_is_delayed_while_its_strikes_cannot_be_read() -> None:
-    assert await Process(Server(down=True)).handle(never, deliveries=2) == [nak(DELAYS[1])]
+async def test_a_delivery_is_delayed_while_its_attempts_cannot_be_read() -> None:
+    assert await Process(Server(down=True)).handle(never, deliveries=6) == [nak(DELAYS[-1])]
 
 
 async def test_a_long_handler_sends_heartbeats_until_it_ends() -> None:

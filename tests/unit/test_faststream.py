@@ -10,7 +10,6 @@ import pytest
 from faststream import BaseMiddleware
 from faststream._internal.broker.registrator import Registrator
 from faststream._internal.endpoint.subscriber import SubscriberUsecase
-from faststream._internal.endpoint.subscriber.call_item import HandlerItem
 from faststream._internal.endpoint.subscriber.mixins import TasksMixin
 from faststream.message import StreamMessage
 from faststream.nats import NatsBroker, TestNatsBroker
@@ -40,9 +39,6 @@ PARAMETERS: list[tuple[Callable[..., Any], str]] = [
     (SubscriberUsecase.consume, "self msg"),
     (SubscriberUsecase.process_message, "self msg"),
     (SubscriberUsecase.add_call, "self parser_ decoder_ dependencies_ codec_"),
-    (SubscriberUsecase.get_log_context, "self message"),
-    (HandlerItem.is_suitable, "self msg cache"),
-    (HandlerItem.call, "self message _extra_middlewares"),
     (TasksMixin.add_task, "self func func_args func_kwargs restart_on_failure"),
     (Registrator.subscriber, "self subscriber persistent"),
     (NatsBroker.stop, "self exc_type exc_val exc_tb"),

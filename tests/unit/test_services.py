@@ -84,6 +84,7 @@ def test_compose_runs_the_service(name: str) -> None:
     assert container["user"] == name
     assert environment["SECRETS_DIR"] == f"/run/parley/{name}"
     assert environment["AGENT_PORT" if name == "gateway" else "HEALTH_PORT"] == port
+    assert container["restart"] == "unless-stopped", "the watchdog ends a service and relies on that"
     assert re.search(rf"http://127\.0\.0\.1:{re.escape(port)}/(healthz|readyz)'", container["healthcheck"]["test"][-1])
 
 
@@ -105,6 +106,7 @@ def test_kubernetes_runs_the_service(name: str) -> None:
     (volume,) = [entry for entry in pod["volumes"] if entry["name"] == "secrets"]
 
     assert container["image"] == "parley"
+    assert pod.get("restartPolicy", "Always") == "Always", "the watchdog ends a service and relies on that"
     assert container["command"] == ["python", "-m", spec.module]
     assert container["ports"] == [{"name": "http", "containerPort": spec.port}]
     assert environment["AGENT_PORT" if name == "gateway" else "HEALTH_PORT"] == str(spec.port)
