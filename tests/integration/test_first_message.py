@@ -1,15 +1,18 @@
 """A first message is read, folded and looked up no more often than it must be."""
 
+import re
 from pathlib import Path
 
 import httpx2
 
+from scripts.first_message import GUIDE, listed, walk
 from shared.domain import commands as c
 from shared.log import StoredMessage
 from tests.support.bus import FakeBus, FeedingLog
 from tests.support.gateway import World, client, serving
 from tests.support.parley import in_process
 
+MAX_FILES, BY_TIMING = 130, 6  # files in which a function runs, and how many of them may differ between two runs
 PLAN = {"kind": "plan", "say": "So.", "goal": "Add numbers", "steps": ["Read them", "Add them"]}
 
 
@@ -73,3 +76,11 @@ async def test_a_session_that_exists_after_all_is_continued() -> None:
         await user.send("user_message", content="A clock")
         versions = [(await user.event("message.received"))["version"] for _ in range(2)]
     assert versions == [1, 2]
+
+
+async def test_the_guide_names_the_files_of_a_first_message() -> None:
+    files = set(await walk())
+    assert len(files) <= MAX_FILES, sorted(files)
+    table = GUIDE.read_text("utf-8").split("| Step |")[1].split("Every file")[0]
+    assert set(re.findall(r"`((?:services|shared)/[\w/]+\.py)`", table)) <= files
+    assert len(files ^ listed()) <= BY_TIMING, "run `python scripts/first_message.py --write`"
