@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from cli.operate.supervisor import ProcessSpec, SupervisedProgram, Supervisor
-from services.plan_store.metrics import count_exits
+from services.plan_store.operations.metrics import count_exits
 from shared.bus import Bus, Delivery
 from shared.bus.jetstream_api import subjects_of
 from shared.bus.watchdog_strikes import WatchdogStrikes

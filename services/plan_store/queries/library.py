@@ -10,7 +10,7 @@ from sqlalchemy import RowMapping, Select, bindparam, func, select
 
 from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.queries import contains_words, page, rows
+from services.plan_store.queries.sessions import contains_words, page, rows
 from shared import store_api as api
 from shared.tokenizer import query_tokens
 
