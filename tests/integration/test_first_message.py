@@ -3,13 +3,12 @@
 import re
 from pathlib import Path
 
-import httpx2
-
 from scripts.first_message import GUIDE, listed, walk
 from shared.domain import commands as c
 from shared.log import StoredMessage
 from tests.support.bus import FakeBus, FeedingLog
 from tests.support.gateway import World, client, serving
+from tests.support.http_client import http_client
 from tests.support.parley import in_process
 
 MAX_FILES, BY_TIMING = 130, 6  # files in which a function runs, and how many of them may differ between two runs
@@ -61,7 +60,7 @@ async def test_a_first_message_asks_nobody_and_its_event_is_not_read_back(tmp_pa
 
 async def test_a_session_begun_by_rest_is_neither_loaded_nor_read(tmp_path: Path) -> None:
     bus = CountingBus()
-    async with in_process(tmp_path, bus) as running, httpx2.AsyncClient(base_url=running.url) as http:
+    async with in_process(tmp_path, bus) as running, http_client(base_url=running.url) as http:
         running.model.replies = {"text_plan": PLAN}
         begun = await http.post("/api/sessions", json={"request": "Add two numbers"})
         assert begun.status_code == 201
