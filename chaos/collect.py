@@ -24,7 +24,7 @@ from packs.retail.store import Worlds
 from packs.retail.tables import effects
 from packs.retail.tasks.replay import Replay, Shop
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.rebuild import rebuild_from
+from services.plan_store.operations.rebuild import rebuild_from
 from services.plan_store.tables import PROJECTED
 from shared.bus import JetStreamLog
 from shared.log import StoredMessage

@@ -86,7 +86,7 @@ def crash_on_append(injector: CrashInjector) -> None:
 
 def crash_on_projection(injector: CrashInjector) -> None:
     """Patch plan_store's database writes in the same way."""
-    from services.plan_store.writer import SessionWrite, Writer  # noqa: PLC0415  no other service needs what it needs
+    from services.plan_store.projection.writer import SessionWrite, Writer  # noqa: PLC0415  no other service needs what it needs
 
     write = Writer._write
 

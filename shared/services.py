@@ -12,6 +12,7 @@ OPERATOR = "parley"  # the NATS user that may do everything and provisions NATS
 OPERATOR_SECRETS = ("database_url",)  # besides nats_url
 PING = "ping"  # ping.<worker>: answered while its event loop runs
 STOPS, MESSAGES = "feed.*.*.session.stopped", "feed.*.*.message.received"  # what ends a worker's work before it is done
+JUDGEMENTS = "feed.*.*.answer.judged"  # by which a library gets entries
 MODEL_KEYS = ("openai_api_key", "internlm_api_key")
 
 
@@ -75,7 +76,7 @@ _WORKERS = (
         "planner",
         10003,
         requests=("tools.list", "tools.check", "flows.list", "plan_store.memory.recall", "plan_store.library.similar"),
-        subscribes=(STOPS, MESSAGES),
+        subscribes=(STOPS, MESSAGES, JUDGEMENTS),
     ),
     _worker(
         "executor",

@@ -12,7 +12,7 @@ from shared.bus import BusUnavailable
 from shared.bus import provision as bus
 from shared.settings import Settings
 
-MODULE = "services.plan_store.rebuild"
+MODULE = "services.plan_store.operations.rebuild"
 
 
 async def provision(settings: Settings, *, check: bool = False, force: bool = False) -> int:

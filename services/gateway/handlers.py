@@ -3,8 +3,10 @@
 import hmac
 import secrets
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from parley.events import Due, SessionEvent
@@ -33,6 +35,10 @@ LOST_HINT = (
     "Nothing was changed, and sending it again does not help. Ask your operator to restore NATS from a backup; "
     "`parley doctor` says more. Its earlier events are still shown."
 )
+
+
+# Append the event of a command, as `shared.log.commit`. Raises ConcurrentChange.
+type Append = Callable[[SessionAtPosition, UserCommand, CommandMeta], Awaitable[tuple[SessionAtPosition, SessionEvent]]]
 
 
 class MessageResult(NamedTuple):
@@ -86,6 +92,17 @@ class FollowedSession(Protocol):
     async def newest(self) -> SessionAtPosition:
         """The current state, read through the log's leader."""
 
+    async def commit(
+        self,
+        log: SessionLog,
+        loaded: SessionAtPosition,
+        command: UserCommand,
+        meta: CommandMeta,
+        *,
+        timeout: float,  # noqa: ASYNC109  as in `shared.log.commit`
+    ) -> tuple[SessionAtPosition, SessionEvent]:
+        """As `shared.log.commit`; the hub then has the event, too."""
+
 
 async def act(
     message: SessionMessage, session_id: str, sender: Sender, core: Core, followed: FollowedSession | None = None
@@ -105,14 +122,15 @@ async def act(
 async def _act(
     message: SessionMessage, session_id: str, sender: Sender, core: Core, followed: FollowedSession | None
 ) -> MessageResult:
-    key = message.id or secrets.token_hex(8)
+    message = message.model_copy(update={"id": message.id or secrets.token_hex(8)})
+    append = partial(followed.commit if followed else commit, _FailOnConflict(core.log), timeout=core.log_timeout)
     deadline = time.monotonic() + core.log_timeout
     cached = followed.loaded if followed else None
     fruitless, refused_after = 0, -1
     while True:
         loaded = cached or (await followed.newest() if followed else await load(core, session_id))
         try:
-            return await _decide_and_commit(message, loaded, key, sender, core)
+            return await _decide_and_commit(message, loaded, sender, core, append)
         except ConcurrentChange as lost:
             # A conflict without a newer message; a new leader of a cluster may not know that message yet.
             fruitless = fruitless + 1 if loaded.position == refused_after else 0
@@ -129,19 +147,23 @@ async def _act(
 
 
 async def _decide_and_commit(
-    message: SessionMessage, loaded: SessionAtPosition, key: str, sender: Sender, core: Core
+    message: SessionMessage,
+    loaded: SessionAtPosition,
+    sender: Sender,
+    core: Core,
+    append: Append,
 ) -> MessageResult:
     """Carry the message out on this state. Raises ConcurrentChange if it is not the newest."""
     session = loaded.session
     check_can_write(sender.user, session)
-    if f"{session.id}:{_last_command_id(message, key)}" in session.recent_commands:
+    if f"{session.id}:{_last_command_id(message)}" in session.recent_commands:
         return MessageResult(session.id, session.version, repeated=True)
     if session.version == 0 and message.session_id and not isinstance(message, m.UserMessage):
         raise session_not_found(session.id)
     tools = await _needed_tools(message, session, core)
     flows = await _needed_flows(message, session, core)
     commands = to_commands(message, session, sender.target, tools, flows)
-    return await _commit_all(commands, loaded, key, user=sender.user, core=core)
+    return await _commit_all(commands, loaded, append, actor=f"{USER_PREFIX}{sender.user.id}", key=str(message.id))
 
 
 async def _needed_tools(message: SessionMessage, session: Session, core: Core) -> Tools:
@@ -173,24 +195,27 @@ async def _needed_flows(message: SessionMessage, session: Session, core: Core) -
     return NO_FLOWS
 
 
-def _last_command_id(message: SessionMessage, key: str) -> str:
+def _last_command_id(message: SessionMessage) -> str:
     """The id of the message's last command: `remember`, and a plan that comes with a request, add a second command."""
     second = (isinstance(message, m.Approval) and message.remember) or (
         isinstance(message, m.UserMessage) and message.plan
     )
-    return f"{key}.1" if second else key
+    return f"{message.id}.1" if second else str(message.id)
 
 
 async def _commit_all(
-    commands: tuple[UserCommand, ...], loaded: SessionAtPosition, key: str, *, user: User, core: Core
+    commands: tuple[UserCommand, ...],
+    loaded: SessionAtPosition,
+    append: Append,
+    *,
+    actor: str,
+    key: str,
 ) -> MessageResult:
     """Append one event per command; the second command of a message gets an id of its own."""
     for number, command in enumerate(commands):
-        meta = CommandMeta(
-            actor=f"{USER_PREFIX}{user.id}", at=datetime.now(UTC), id=f"{key}.{number}" if number else key
-        )
+        meta = CommandMeta(actor=actor, at=datetime.now(UTC), id=f"{key}.{number}" if number else key)
         try:
-            loaded, _ = await commit(_FailOnConflict(core.log), loaded, command, meta, timeout=core.log_timeout)
+            loaded, _ = await append(loaded, command, meta)
         except Repeated:
             continue
     return MessageResult(loaded.session.id, loaded.session.version)

@@ -8,18 +8,18 @@ from typing import Any
 
 import structlog
 
-from services.plan_store import upgrades
-from services.plan_store.clock import BrokerClock
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.handlers import RequestHandlers, project
-from services.plan_store.health import DatabaseAheadOfLog, StoreHealth, check_database_not_ahead
-from services.plan_store.metrics import run_counts
-from services.plan_store.projection import Projector
+from services.plan_store.operations.health import DatabaseAheadOfLog, StoreHealth, check_database_not_ahead
+from services.plan_store.operations.metrics import run_counts
+from services.plan_store.projection import upgrades
+from services.plan_store.projection.projector import Projector
+from services.plan_store.projection.writer import MAX_BATCH
 from services.plan_store.retries import run_when_available
-from services.plan_store.scheduler import Scheduler
-from services.plan_store.template_runner import TemplateRunner
-from services.plan_store.templates import TemplateStore
-from services.plan_store.writer import MAX_BATCH
+from services.plan_store.scheduler.clock import BrokerClock
+from services.plan_store.scheduler.scheduler import Scheduler
+from services.plan_store.scheduler.template_runner import TemplateRunner
+from services.plan_store.scheduler.templates import TemplateStore
 from shared.bus import Bus, Delivery, Subscription
 from shared.bus.application import Application
 from shared.settings import Settings

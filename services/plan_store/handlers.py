@@ -10,18 +10,18 @@ import structlog
 from pydantic import ValidationError
 
 from parley.events.problems import problem_sentences
-from services.plan_store import plans, queries
 from services.plan_store.database import DatabaseUnavailable, ProjectionDatabase
-from services.plan_store.dead_letters import dismiss, list_dead
-from services.plan_store.diff import diff
-from services.plan_store.history import StoreLog
-from services.plan_store.library import list_library, list_proposals, similar
-from services.plan_store.projection import Projector
-from services.plan_store.purge import purge
-from services.plan_store.recall import forget, list_memories, recall
+from services.plan_store.operations.dead_letters import dismiss, list_dead
+from services.plan_store.operations.purge import purge
+from services.plan_store.projection.history import StoreLog
+from services.plan_store.projection.projector import Projector
+from services.plan_store.queries import plans, sessions
+from services.plan_store.queries.diff import diff
+from services.plan_store.queries.library import list_library, list_proposals, similar
+from services.plan_store.queries.recall import forget, list_memories, recall
+from services.plan_store.queries.tasks import plan_tasks
 from services.plan_store.retries import run_when_available
-from services.plan_store.tasks import plan_tasks
-from services.plan_store.templates import TemplateStore
+from services.plan_store.scheduler.templates import TemplateStore
 from shared import store_api as api
 from shared.bus import Delivery
 from shared.domain.session import SESSION
@@ -58,7 +58,7 @@ class RequestHandlers:
 
         `health` answers the verb of that name; by default only the database is asked.
         """
-        self._health = health or (lambda _: queries.health(database))
+        self._health = health or (lambda _: sessions.health(database))
         self._templates = templates
         self._max_payload = max_payload
         self._log = log
@@ -73,7 +73,7 @@ class RequestHandlers:
                 _responder(api.SESSION_LOAD, self.load),
                 _responder(api.SESSION_PART, self.part),
                 _responder(api.SESSION_GET, self.get),
-                _responder(api.SESSION_LIST, partial(queries.list_sessions, self._database)),
+                _responder(api.SESSION_LIST, partial(sessions.list_sessions, self._database)),
                 _responder(api.SESSION_PURGE, partial(purge, self._log, self._database, self._projector)),
                 _responder(api.JOURNAL_READ, self.journal),
                 _responder(api.PLAN_LIST, partial(plans.list_plans, self._database)),
@@ -125,15 +125,15 @@ class RequestHandlers:
     @property
     def _answer_bytes(self) -> int:
         """Bytes for the content of an answer, less some for its envelope and for JSON escapes."""
-        return min(queries.ANSWER_BYTES, self._max_payload()) * 6 // 7
+        return min(sessions.ANSWER_BYTES, self._max_payload()) * 6 // 7
 
     async def get(self, ask: api.GetSession) -> api.SessionSummary:
         await self._projector.load(ask.session_id)
-        return await queries.get_session(self._database, ask)
+        return await sessions.get_session(self._database, ask)
 
     async def journal(self, ask: api.ReadJournal) -> api.JournalPage:
         await self._projector.load(ask.session_id)
-        return await queries.read_journal(self._database, ask, min(queries.PAGE_BYTES, self._answer_bytes))
+        return await sessions.read_journal(self._database, ask, min(sessions.PAGE_BYTES, self._answer_bytes))
 
     async def plan(self, ask: api.GetPlan) -> api.PlanRecord:
         await self._projector.load(ask.session_id)
@@ -160,7 +160,7 @@ class RequestHandlers:
     async def usage(self, ask: api.GetUsage) -> api.UsageReport:
         if ask.session_id is not None:
             await self._projector.load(ask.session_id)
-        return await queries.usage_totals(self._database, ask)
+        return await sessions.usage_totals(self._database, ask)
 
 
 def _responder[Q: api.StoreMessage, A: api.StoreMessage](
@@ -171,7 +171,7 @@ def _responder[Q: api.StoreMessage, A: api.StoreMessage](
             answer = (await handle(verb.request.model_validate_json(body))).model_dump_json().encode()
         except Exception as error:
             return _refusal(verb.name, error)
-        if len(answer) > queries.ANSWER_BYTES:
+        if len(answer) > sessions.ANSWER_BYTES:
             return _refusal(
                 verb.name, api.StoreError("too_large", f"The answer has {len(answer)} bytes: ask for less.")
             )

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-from services.planner.examples import similar_examples
+from services.planner.examples import SimilarExamples
 from services.planner.executor_client import FlowClient, ToolClient
 from services.planner.flow import PathPlanner
 from services.planner.handlers import Planner
@@ -13,6 +13,7 @@ from services.planner.plan_generators import PlanGenerators
 from services.planner.recall import recall
 from shared.bus import Delivery
 from shared.llm.embeddings import Embeddings
+from shared.services import JUDGEMENTS
 from shared.settings import Settings
 from shared.worker import Handler, ServiceContext, WorkerApplication, WorkerOverrides, serve, worker_application
 
@@ -22,7 +23,9 @@ async def open_planner(context: ServiceContext) -> AsyncIterator[Handler]:
     """The planner's handler, with clients of the executor (tools, flows) and the plan store (memories, examples)."""
     embeddings = Embeddings(context.settings)
     try:
-        examples = partial(similar_examples, context.store)
+        library = SimilarExamples(context.store)
+        await context.bus.subscribe(JUDGEMENTS, library.on_judged)
+        examples = library.find
         paths = PathPlanner(FlowClient(context.bus), examples, PathCache(context.settings.path_cache_size))
         tools, steps = ToolClient(context.bus, calls_only=True), ToolClient(context.bus)
         generators = PlanGenerators(context.settings.parley_plan_generators, steps.all)

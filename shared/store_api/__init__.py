@@ -20,6 +20,7 @@ from shared.store_api.library import (
     ListLibrary,
     ListProposals,
     SimilarEntries,
+    SimilarPage,
 )
 from shared.store_api.memories import ForgetMemory, Forgotten, ListMemories, Memories, RecallMemories
 from shared.store_api.messages import (
@@ -88,7 +89,7 @@ MEMORY_RECALL = Verb("memory.recall", RecallMemories, Memories)
 MEMORY_LIST = Verb("memory.list", ListMemories, MemoryPage)
 MEMORY_FORGET = Verb("memory.forget", ForgetMemory, Forgotten)
 LIBRARY_LIST = Verb("library.list", ListLibrary, LibraryPage)
-LIBRARY_SIMILAR = Verb("library.similar", SimilarEntries, LibraryPage)
+LIBRARY_SIMILAR = Verb("library.similar", SimilarEntries, SimilarPage)
 PROPOSAL_LIST = Verb("proposals.list", ListProposals, ProposalPage)
 TEMPLATE_SAVE = Verb("template.save", SaveTemplate, TemplateRecord)
 TEMPLATE_SCHEDULE = Verb("template.schedule", ScheduleTemplate, TemplateRecord)
@@ -193,6 +194,7 @@ __all__ = [
     "SessionRequest",
     "SessionSummary",
     "SimilarEntries",
+    "SimilarPage",
     "StepChange",
     "StoreError",
     "StoreMessage",

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from parley.events.values import Subject
+from parley.protocol.pages import LibraryPage
 from shared.store_api.base import StoreMessage
 from shared.store_api.memories import Question
 from shared.store_api.messages import Limit, Offset, User
@@ -35,6 +36,12 @@ class SimilarEntries(StoreMessage):
     saved: bool = False
     limit: Annotated[int, Field(ge=1, le=100)] = 5
     subject: Subject = ""
+
+
+class SimilarPage(LibraryPage):
+    """`compared`: how many entries there were to compare with; None if an older plan_store answers."""
+
+    compared: int | None = None
 
 
 class ListProposals(StoreMessage):

@@ -65,7 +65,7 @@ class WorkerApplication(Application):
 
     async def _follow_feed(self) -> None:
         followers = {STOPS: self._stopped, MESSAGES: self._message_received}
-        for subject in SERVICES[self._service].subscribes:
+        for subject in followers.keys() & SERVICES[self._service].subscribes:
             await self.bus.subscribe(subject, followers[subject])
 
     async def _stopped(self, subject: str, data: bytes) -> None:

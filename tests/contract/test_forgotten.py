@@ -6,7 +6,7 @@ from sqlalchemy import func, select
 from parley.events.values import SessionSettings
 from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.rebuild import rebuild_from
+from services.plan_store.operations.rebuild import rebuild_from
 from shared import store_api as api
 from shared.domain import commands as c
 from shared.testing import InMemoryLog

@@ -8,12 +8,12 @@ from sqlalchemy import update
 
 from parley.events import envelope
 from services.plan_store import tables as t
-from services.plan_store.clock import BrokerClock
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.health import StoreHealth
-from services.plan_store.projection import Projector
-from services.plan_store.purge import purge
-from services.plan_store.rebuild import RebuildRefused, rebuild_from
+from services.plan_store.operations.health import StoreHealth
+from services.plan_store.operations.purge import purge
+from services.plan_store.operations.rebuild import RebuildRefused, rebuild_from
+from services.plan_store.projection.projector import Projector
+from services.plan_store.scheduler.clock import BrokerClock
 from shared.domain import commands as c
 from shared.store_api import Health, PurgeSession
 from shared.testing import InMemoryLog

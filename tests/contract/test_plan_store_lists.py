@@ -8,9 +8,9 @@ from sqlalchemy import delete, update
 from parley.events.values import Step
 from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.plans import list_plans
-from services.plan_store.projection import Projector
-from services.plan_store.queries import list_sessions
+from services.plan_store.projection.projector import Projector
+from services.plan_store.queries.plans import list_plans
+from services.plan_store.queries.sessions import list_sessions
 from shared import store_api as api
 from shared.domain import commands as c
 from shared.domain.plan_steps import is_held_up

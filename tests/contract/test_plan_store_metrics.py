@@ -4,9 +4,9 @@ import asyncio
 from datetime import UTC, datetime
 
 from services.plan_store.database import ProjectionDatabase, upsert
-from services.plan_store.dead_letters import dismiss
-from services.plan_store.metrics import count
-from services.plan_store.projection import Projector
+from services.plan_store.operations.dead_letters import dismiss
+from services.plan_store.operations.metrics import count
+from services.plan_store.projection.projector import Projector
 from services.plan_store.tables import dead_letters
 from shared import store_api as api
 from shared.domain import commands as c

@@ -12,14 +12,14 @@ from sqlalchemy import select, text
 from parley.events import envelope, parse_event
 from parley.events.values import Stored
 from services.plan_store import tables as t
-from services.plan_store import upgrades
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.handlers import RequestHandlers
-from services.plan_store.projection import Projector
-from services.plan_store.purge import purge
-from services.plan_store.queries import health
-from services.plan_store.rebuild import rebuild_from
-from services.plan_store.scheduler import Scheduler
+from services.plan_store.operations.purge import purge
+from services.plan_store.operations.rebuild import rebuild_from
+from services.plan_store.projection import upgrades
+from services.plan_store.projection.projector import Projector
+from services.plan_store.queries.sessions import health
+from services.plan_store.scheduler.scheduler import Scheduler
 from shared import store_api as api
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta

@@ -7,9 +7,9 @@ import pytest
 from parley.events.values import SessionSettings, Step, Waiting
 from parley.protocol.tools import LookNow, LookResult
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.polling import read_timer
-from services.plan_store.projection import Projector
-from services.plan_store.scheduler import Scheduler
+from services.plan_store.projection.projector import Projector
+from services.plan_store.scheduler.polling import read_timer
+from services.plan_store.scheduler.scheduler import Scheduler
 from shared.domain import commands as c
 from shared.domain.polling import polls_by_action
 from shared.domain.session import Session

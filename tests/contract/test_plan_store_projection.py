@@ -10,15 +10,15 @@ import pytest
 from sqlalchemy import select
 
 from parley.events import dump_event, facts
-from services.plan_store import projection as projection_module
 from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.history import FoldedMessage
-from services.plan_store.projection import Projector
-from services.plan_store.rebuild import rebuild_from
+from services.plan_store.operations.rebuild import rebuild_from
+from services.plan_store.projection import projector as projection_module
+from services.plan_store.projection.history import FoldedMessage
+from services.plan_store.projection.projector import Projector
+from services.plan_store.projection.row_changes import RowChange
+from services.plan_store.projection.rows import changes_for
 from services.plan_store.retries import run_when_available
-from services.plan_store.row_changes import RowChange
-from services.plan_store.rows import changes_for
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import decide

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import func, select
 
-from services.plan_store import log_replay, shadow_tables
 from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.history import FoldedMessage
-from services.plan_store.projection import Projector
-from services.plan_store.rebuild import RebuildRefused, rebuild_from
-from services.plan_store.row_changes import RowChange, Upsert
-from services.plan_store.rows import changes_for
+from services.plan_store.operations import log_replay, shadow_tables
+from services.plan_store.operations.rebuild import RebuildRefused, rebuild_from
+from services.plan_store.projection.history import FoldedMessage
+from services.plan_store.projection.projector import Projector
+from services.plan_store.projection.row_changes import RowChange, Upsert
+from services.plan_store.projection.rows import changes_for
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.log import StoredMessage, fork
@@ -250,3 +250,8 @@ async def test_a_session_that_cannot_be_written_does_not_block_others(
         session_ids = set(await tx.scalars(select(t.journal.c.session_id).group_by(t.journal.c.session_id)))
         assert await tx.scalar(select(func.count()).select_from(t.sessions)) == 2
     assert session_ids == {stories[0].id, stories[2].id}
+
+
+def test_the_digest_of_a_release_is_of_code_that_exists() -> None:
+    for folder in shadow_tables.RULES:
+        assert any((shadow_tables.ROOT / folder).rglob("*.py")), folder

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from sqlalchemy import RowMapping, select
 
-from services.plan_store import queries
 from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.handlers import RequestHandlers, Responder
-from services.plan_store.projection import Projector
-from services.plan_store.purge import incomplete_purges
-from services.plan_store.rebuild import rebuild_from
+from services.plan_store.operations.purge import incomplete_purges
+from services.plan_store.operations.rebuild import rebuild_from
+from services.plan_store.projection.projector import Projector
+from services.plan_store.queries import sessions
 from shared import store_api as api
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
@@ -184,13 +184,13 @@ async def test_rows_are_read_only_until_the_answer_is_full(
         session = await story.commit(c.EditPlan(base=session.version, steps=STEPS, notes=f"{number}{'x' * 10_000}"))
     await client.ask(api.SESSION_GET, session_id=story.id)
     sizes: list[int] = []
-    size = queries._size
+    size = sessions._size
 
     def recorded_size(row: RowMapping) -> int:
         sizes.append(size(row))
         return sizes[-1]
 
-    monkeypatch.setattr(queries, "_size", recorded_size)
+    monkeypatch.setattr(sessions, "_size", recorded_size)
     await client.ask(api.JOURNAL_READ, session_id=story.id, after=2, limit=1000)
     await client.ask(api.PLAN_VERSIONS, session_id=story.id)
     assert len(sizes) == 6  # each request reads two rows that fit and one that does not

@@ -8,10 +8,10 @@ import pytest
 from parley.events.values import ActionSpec, SessionSettings, Step, Waiting
 from parley.protocol.tools import TOOLS_LOOK, LookNow, LookResult
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.dead_letters import dismiss, list_dead
-from services.plan_store.projection import Projector
-from services.plan_store.rebuild import rebuild_from
-from services.plan_store.scheduler import Scheduler
+from services.plan_store.operations.dead_letters import dismiss, list_dead
+from services.plan_store.operations.rebuild import rebuild_from
+from services.plan_store.projection.projector import Projector
+from services.plan_store.scheduler.scheduler import Scheduler
 from shared import store_api as api
 from shared.bus import BusUnavailable, ConsumerState, Delivery, Unprocessable
 from shared.domain import commands as c

@@ -7,8 +7,8 @@ from sqlalchemy import select
 from parley.events.values import Artefact, PathPlan, Step
 from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.projection import Projector
-from services.plan_store.rebuild import rebuild_from
+from services.plan_store.operations.rebuild import rebuild_from
+from services.plan_store.projection.projector import Projector
 from shared.domain import commands as c
 from shared.story import finish_action
 from shared.testing import InMemoryLog

@@ -12,8 +12,8 @@ from parley.events.values import Check, SessionSettings
 from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.handlers import RequestHandlers
-from services.plan_store.projection import Projector
-from services.plan_store.rebuild import rebuild_from
+from services.plan_store.operations.rebuild import rebuild_from
+from services.plan_store.projection.projector import Projector
 from shared import store_api as api
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta

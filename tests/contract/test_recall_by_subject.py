@@ -8,8 +8,8 @@ from sqlalchemy import update
 from parley.events.values import Outcome, SessionSettings
 from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.projection import Projector
-from services.plan_store.rebuild import rebuild_from
+from services.plan_store.operations.rebuild import rebuild_from
+from services.plan_store.projection.projector import Projector
 from shared import store_api as api
 from shared.domain import commands as c
 from shared.testing import InMemoryLog

@@ -12,10 +12,10 @@ from parley.events.values import SessionSettings
 from parley.protocol.templates import Parameter, Schedule, Template, TemplateStep
 from parley.protocol.tools import ToolPage, ToolSpec
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.projection import Projector
-from services.plan_store.template_rows import templates
-from services.plan_store.template_runner import TemplateRunner
-from services.plan_store.templates import TemplateStore
+from services.plan_store.projection.projector import Projector
+from services.plan_store.scheduler.template_rows import templates
+from services.plan_store.scheduler.template_runner import TemplateRunner
+from services.plan_store.scheduler.templates import TemplateStore
 from shared import store_api as api
 from shared.bus import BusUnavailable
 from shared.domain.session import Session

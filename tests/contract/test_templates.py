@@ -9,9 +9,9 @@ import pytest
 from parley.protocol.templates import Schedule, Template, TemplateStep
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.handlers import RequestHandlers
-from services.plan_store.projection import Projector
-from services.plan_store.rebuild import rebuild_from
-from services.plan_store.templates import TemplateStore
+from services.plan_store.operations.rebuild import rebuild_from
+from services.plan_store.projection.projector import Projector
+from services.plan_store.scheduler.templates import TemplateStore
 from shared import store_api as api
 from shared.bus import Bus
 from shared.log import Indeterminate, LogUnavailable, VersionConflict
@@ -219,7 +219,7 @@ async def test_invalid_or_foreign_messages_on_a_templates_subject_are_ignored(
 
 
 async def test_the_number_of_templates_per_user_is_limited(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.plan_store.templates.MAX_TEMPLATES", 2)
+    monkeypatch.setattr("services.plan_store.scheduler.templates.MAX_TEMPLATES", 2)
     await save(client, "a")
     await save(client, "b")
     assert await refused(client, api.TEMPLATE_SAVE, user="ann", template_id="c", template=template()) == "full"

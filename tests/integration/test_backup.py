@@ -13,8 +13,8 @@ import pytest
 from cli.command import Declined
 from cli.operate.backup import create_backup, restore_backup
 from services.plan_store.app import PlanStore
-from services.plan_store.health import DatabaseAheadOfLog
-from services.plan_store.rebuild import rebuild
+from services.plan_store.operations.health import DatabaseAheadOfLog
+from services.plan_store.operations.rebuild import rebuild
 from shared.bus import Bus, snapshot
 from shared.bus.provision import check, provision
 from shared.bus.topology import SESSIONS, TIMERS

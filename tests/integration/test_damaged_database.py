@@ -16,8 +16,8 @@ from services.gateway.ports import Core
 from services.gateway.readiness import ReadinessChecker
 from services.gateway.session_log import DeferredLog
 from services.plan_store.app import PlanStore
-from services.plan_store.health import FillingCancelled
-from services.plan_store.rebuild import rebuild
+from services.plan_store.operations.health import FillingCancelled
+from services.plan_store.operations.rebuild import rebuild
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.settings import Settings
@@ -167,7 +167,7 @@ async def test_a_stop_ends_the_filling_of_an_empty_database(
             cancelled.set()
             raise
 
-    monkeypatch.setattr("services.plan_store.health.rebuild", slow)
+    monkeypatch.setattr("services.plan_store.operations.health.rebuild", slow)
     async with plan_store(settings):
         assert await asyncio.to_thread(begun.wait, WAIT_TIMEOUT)
     try:

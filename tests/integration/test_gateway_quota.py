@@ -16,8 +16,8 @@ from parley.client import Parley, ParleyUnavailable
 from services.gateway.access import quota
 from services.gateway.access.quota import MESSAGE_BYTES, Quota, Quotas
 from services.gateway.api_errors import ApiError
-from services.gateway.live import hub
-from services.gateway.live.follower import while_connected
+from services.gateway.live import channel
+from services.gateway.live.hub import while_connected
 from services.gateway.rest import journal
 from services.gateway.rest.response_backpressure import ResponseBackpressure
 from shared.domain import commands as c
@@ -107,13 +107,13 @@ async def test_working_sessions_accept_guidance_and_stops() -> None:
 
 async def test_a_working_session_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     world, may_close = World(max_running_sessions_per_user=1), asyncio.Event()
-    close = hub.SessionChannel.close
+    close = channel.SessionChannel.close
 
-    async def close_later(channel: hub.SessionChannel) -> None:
+    async def close_later(closed: channel.SessionChannel) -> None:
         await may_close.wait()
-        await close(channel)
+        await close(closed)
 
-    monkeypatch.setattr(hub.SessionChannel, "close", close_later)  # a channel is still closing when the next one opens
+    monkeypatch.setattr(channel.SessionChannel, "close", close_later)  # it still closes when the next opens
     async with serving(world.app) as address, rest_client(address) as http:
         body: dict[str, Any] = {"request": "A calculator", "id": "one"}
         session_id = (await http.post("/sessions", json=body)).json()["session_id"]

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from services.gateway.live import hub, socket
-from services.gateway.live.send_queue import SendQueue
+from services.gateway.live import channel, socket
+from services.gateway.live.subscription import SendQueue
 from shared.domain import commands as c
 from tests.support.gateway import Client, World, client, serving
 
@@ -70,7 +70,7 @@ async def test_reconnecting_at_random_points_shows_each_event_once(world: World)
 async def test_events_missing_from_the_feed_are_read_from_the_log(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hub, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(channel, "POLL_SECONDS", 0.05)
     story = world.story("s")
     await story.plan()
     async with serving(world.app) as address, client(address) as her:
@@ -84,7 +84,7 @@ async def test_events_missing_from_the_feed_are_read_from_the_log(
 
 
 async def test_events_during_a_bus_disconnect_are_caught_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "POLL_SECONDS", 3600)
+    monkeypatch.setattr(channel, "POLL_SECONDS", 3600)
     story = world.story("s")
     await story.plan()
     async with serving(world.app) as address, client(address) as her:
@@ -183,10 +183,10 @@ async def test_requests_fail_while_the_store_is_down_and_work_afterwards(world: 
         world.store.down = True
         await her.send("resume", session_id="s", id="r1")
         assert (await her.error("unavailable"))["reply_to"] == "r1"
+        world.bus.down = True
         await her.send("user_message", content="Hello", id="m1")
         await her.error("unavailable")
         world.store.down = False
-        world.bus.down = True
         await her.send("resume", session_id="s")
         await her.error("unavailable")
         world.bus.down = False

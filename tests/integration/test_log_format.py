@@ -12,7 +12,7 @@ import pytest
 from cli.command import Declined
 from cli.operate.backup import create_backup, restore_backup
 from services.plan_store.app import PlanStore
-from services.plan_store.rebuild import RebuildRefused, rebuild
+from services.plan_store.operations.rebuild import RebuildRefused, rebuild
 from shared.bus import Bus
 from shared.bus.log_format import WrongFormat
 from shared.bus.provision import ProvisionError, check, provision

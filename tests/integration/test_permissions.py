@@ -28,7 +28,7 @@ from shared.domain.decide import decide, due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.log import MESSAGE_ID, SessionAtPosition, StoredMessage, accept, guard_headers, subject_of
-from shared.services import MESSAGES, OPERATOR, SERVICES, STOPS, WORKERS
+from shared.services import JUDGEMENTS, MESSAGES, OPERATOR, SERVICES, STOPS, WORKERS
 from shared.settings import Settings
 from tests.support.nats import NatsServer
 from tests.support.timeouts import WAIT_TIMEOUT
@@ -162,7 +162,7 @@ def forbidden_subscriptions(user: str) -> list[str]:
         "timer.>",
     ]
     wildcards += ["ticket.>", "$O.>"]
-    return sorted(others_only - ({STOPS, MESSAGES} if user == "gateway" else set())) + wildcards
+    return sorted(others_only - ({STOPS, MESSAGES, JUDGEMENTS} if user == "gateway" else set())) + wildcards
 
 
 @pytest.mark.parametrize("user", SERVICES)

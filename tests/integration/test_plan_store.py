@@ -306,7 +306,7 @@ async def test_after_a_kill_and_restart_the_rows_match_the_log(settings: Setting
         # the tables are read one after the other: only once all is written do they belong together
         await eventually(lambda: rows(database), lambda tables: len(tables["journal"]) == 4 * len(ids))
         before = await rows(database)
-        async with process(settings, "services.plan_store.rebuild") as command:
+        async with process(settings, "services.plan_store.operations.rebuild") as command:
             output, problems = await command.communicate()
         assert command.returncode == 0, problems
         assert output.startswith(f"{len(ids)} sessions, {4 * len(ids)} events".encode())
@@ -335,7 +335,7 @@ async def test_a_rebuild_on_the_wrong_server_changes_nothing(
     with NatsServer(tmp_path / "other") as other:
         other_settings = settings.model_copy(update={"nats_url": other.url})
         await provision(other_settings)
-        async with process(other_settings, "services.plan_store.rebuild") as command:
+        async with process(other_settings, "services.plan_store.operations.rebuild") as command:
             _, problems = await command.communicate()
     assert command.returncode == 1
     assert b"is NATS_URL the right one?" in problems

@@ -9,7 +9,7 @@ from typing import Any
 from parley.events import facts
 from parley.events.values import SessionSettings
 from services.plan_store.app import PlanStore
-from services.plan_store.polling import WAKE, PollProgress, WakeTimer, read_timer
+from services.plan_store.scheduler.polling import WAKE, PollProgress, WakeTimer, read_timer
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
 from shared.domain import commands as c

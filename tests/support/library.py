@@ -4,8 +4,8 @@ from typing import Any
 
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.handlers import RequestHandlers
-from services.plan_store.projection import Projector
-from services.plan_store.rebuild import rebuild_from
+from services.plan_store.operations.rebuild import rebuild_from
+from services.plan_store.projection.projector import Projector
 from shared import store_api as api
 from shared.store_api import LibraryEntry
 from shared.testing import InMemoryLog, session_ids

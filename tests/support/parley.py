@@ -20,8 +20,8 @@ from services.executor.tools import RegisteredTool, ToolInvocation, ToolResult
 from services.gateway.app import build
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.handlers import RequestHandlers, project
-from services.plan_store.projection import Projector
-from services.plan_store.templates import TemplateStore
+from services.plan_store.projection.projector import Projector
+from services.plan_store.scheduler.templates import TemplateStore
 from shared.bus import Bus
 from shared.llm import ModelByTask, OnPartial
 from shared.settings import Settings

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.projection import Projector
+from services.plan_store.projection.projector import Projector
 from shared.settings import Settings
 from shared.testing import InMemoryLog
 from tests.support.postgres import database_on, emptied

@@ -9,7 +9,7 @@ import pytest
 from services.gateway.access import quota as quotas_module
 from services.gateway.access.quota import Quota, Quotas
 from services.gateway.api_errors import ApiError
-from services.gateway.live.send_queue import DRAINED_BYTES, OutgoingMessage, SendQueue
+from services.gateway.live.subscription import DRAINED_BYTES, OutgoingMessage, SendQueue
 from tests.support.gateway import gateway_settings
 
 

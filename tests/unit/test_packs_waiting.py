@@ -15,7 +15,7 @@ from parley.protocol.tools import LookNow, LookResult
 from services.executor.poll_requests import LOOK_DEADLINE, LookRequests
 from services.executor.sources.packs import PackSource
 from services.executor.tools import Registry
-from services.plan_store.polling import LOOK_TIMEOUT
+from services.plan_store.scheduler.polling import LOOK_TIMEOUT
 from shared.domain import commands as c
 from shared.log import SessionAtPosition
 from shared.plan_checks.calls import polled_call

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from services.plan_store.clock import BrokerClock
+from services.plan_store.scheduler.clock import BrokerClock
 
 NOON = datetime(2026, 11, 26, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -24,7 +24,7 @@ class Times:
 @pytest.fixture
 def times(monkeypatch: pytest.MonkeyPatch) -> Times:
     times = Times()
-    monkeypatch.setattr("services.plan_store.clock.time.monotonic", lambda: times.monotonic)
+    monkeypatch.setattr("services.plan_store.scheduler.clock.time.monotonic", lambda: times.monotonic)
     return times
 
 

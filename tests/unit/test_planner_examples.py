@@ -10,6 +10,7 @@ from parley.protocol.pages import LibraryEntry
 from services.planner.agentflow_prompt import NothingToDo
 from services.planner.conversation import draft_plan
 from services.planner.conversation_prompt import PlanDraft
+from services.planner.examples import EMPTY_SECONDS, PROJECTED_SECONDS, SimilarExamples
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
@@ -55,3 +56,32 @@ async def test_a_plan_in_words_gets_accepted_plans_as_examples() -> None:
         drafted = await (draft_plan(context, source) if source else draft_plan(context))
         assert isinstance(drafted, c.DraftPlan)
     assert [examples(prompt) for prompt in model.prompts] == [EXAMPLE, None]
+
+
+async def test_an_empty_library_is_asked_again_once_an_answer_is_judged_or_after_a_while() -> None:
+    asked: list[str] = []
+    session, compared, now = given(say()).session, 0, 0.0
+
+    class Store:
+        async def ask(self, verb: str, **arguments: Any) -> Any:
+            asked.append(arguments["user"])
+            return {"items": [], "total": 0, "compared": compared}
+
+    async def asks(times: int) -> None:
+        asked.clear()
+        for _ in range(2):
+            await library.find(session)
+        assert asked == [session.owner] * times
+
+    library = SimilarExamples(Store(), lambda: now)
+    await asks(1)
+    await asks(0)
+    now += EMPTY_SECONDS + 1
+    await asks(1)
+    await library.on_judged("feed.s9.nobody.answer.judged", b"")
+    await asks(2)  # the entry may not be projected yet
+    now += PROJECTED_SECONDS + 1
+    await asks(1)
+    await library.on_judged("feed.s9.nobody.answer.judged", b"")
+    compared, now = 1, now + PROJECTED_SECONDS + 1
+    await asks(2)

@@ -12,7 +12,7 @@ from parley.events.values import NodeProposal, PathPlan, Planning, SessionSettin
 from parley.protocol.flows import FlowPage, FlowSpec, ListFlows, NodeSpec
 from parley.protocol.pages import LibraryEntry
 from parley.reply import QuestionDraft
-from services.planner.examples import MAX_EXAMPLES, similar_examples
+from services.planner.examples import MAX_EXAMPLES, SimilarExamples
 from services.planner.executor_client import FlowClient
 from services.planner.flow import WHICH_FLOW, PathPlanner
 from services.planner.flow_prompt import FlowPath, NewNode, PathDraft, PathReply, build_prompt, render_partial
@@ -430,7 +430,7 @@ async def test_examples_have_a_path_and_none_are_used_without_recall_or_a_store(
             return {"items": self.items, "total": len(self.items)}
 
     without_path = ENTRY.model_copy(update={"flows": (), "path": ()})  # the accepted answer of another workflow
-    assert await similar_examples(Store(ENTRY, without_path), session_for()) == (ENTRY,)
-    assert await similar_examples(InMemoryStore(InMemoryLog()), session_for()) == ()
+    assert await SimilarExamples(Store(ENTRY, without_path)).find(session_for()) == (ENTRY,)
+    assert await SimilarExamples(InMemoryStore(InMemoryLog())).find(session_for()) == ()
     without_recall = given(c.Say(text="tea please", workflow="flow", settings=SessionSettings(recall=False))).session
-    assert await similar_examples(Store(ENTRY), without_recall) == ()
+    assert await SimilarExamples(Store(ENTRY)).find(without_recall) == ()

@@ -11,7 +11,7 @@ from parley.protocol.tools import ToolPage
 from parley.reply import Kind
 from services.planner.agentflow import MAX_PROPOSALS, MAX_SEARCHES
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
-from services.planner.examples import no_examples, similar_examples
+from services.planner.examples import SimilarExamples, no_examples
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from services.planner.path_cache import PathCache
 from services.planner.plan_generators import PlanGenerators
@@ -100,7 +100,7 @@ async def test_examples_are_asked_for_the_subject() -> None:
 
     session = session_for()
     for each in (session, about(session, "retail:ann"), replace(about(session, "retail:ann"), subjects="several")):
-        await similar_examples(Store(), each)
+        await SimilarExamples(Store()).find(each)
     assert asked == ["", "retail:ann", ""]
 
 

@@ -16,9 +16,9 @@ from services.gateway.access.users import User, check_can_read, session_not_foun
 from services.gateway.api_errors import FAILED_MESSAGE, ApiError, as_api_error, error_message
 from services.gateway.commands import ApprovalTarget, SessionMessage
 from services.gateway.live.audience import Audience, Protocol, approval_target, dump
-from services.gateway.live.hub import PAGE_SIZE, Hub
-from services.gateway.live.send_queue import OutgoingMessage, SendQueue
-from services.gateway.live.subscription import ChannelSubscription
+from services.gateway.live.channel import PAGE_SIZE
+from services.gateway.live.hub import Hub
+from services.gateway.live.subscription import ChannelSubscription, OutgoingMessage, SendQueue
 from services.gateway.parsing import parse_message
 from services.gateway.ports import Core, query
 from shared.store_api import JOURNAL_READ, ReadJournal
@@ -49,7 +49,7 @@ class SocketConnection:
         self._queue = SendQueue(quota)
         self._subscriptions: dict[str, ChannelSubscription] = {}
         self._approval_targets: dict[str, ApprovalTarget] = {}
-        self._current = handlers.new_session_id()
+        self._current = self._unused_id = handlers.new_session_id()
 
     async def serve(self, greeting: s.Greeting) -> None:
         """Serve an accepted socket until the client leaves or closes, is too slow, or its login ends."""
@@ -161,15 +161,16 @@ class SocketConnection:
             if not (was_subscribed := session_id in self._subscriptions):
                 await self._subscribe(session_id, begins=begins)
             sender = handlers.Sender(self._user, self._approval_targets.get(session_id))
+            subscription = self._subscriptions.get(session_id)  # none for a session without events
+            channel = subscription.channel if subscription else None
             try:
-                subscription = self._subscriptions.get(session_id)  # none for a session without events
-                channel = subscription.channel if subscription else None
                 result = await handlers.act(message, session_id, sender, self._core, channel)
-                if result.repeated and was_subscribed and subscription and subscription.channel.session:
-                    session = subscription.channel.session  # no event follows, so this is the reply
-                    self._send(subscription.audience(session).snapshot(session))
-            finally:  # also after a refusal: the screen may be behind
+            except BaseException:  # the screen may be behind
                 self._hub.wake(session_id)
+                raise
+            if result.repeated and was_subscribed and subscription and subscription.channel.session:
+                session = subscription.channel.session  # no event follows, so this is the reply
+                self._send(subscription.audience(session).snapshot(session))
         if begins:
             self._current = session_id
 
@@ -178,8 +179,9 @@ class SocketConnection:
     async def _subscribe(self, session_id: str, *, begins: bool) -> None:
         """Subscribe without history. A session without events is only subscribed to by the message that begins it."""
         subscription = self._join(session_id)
+        is_new, self._unused_id = begins and session_id == self._unused_id, ""
         try:
-            session = await subscription.channel.refresh()
+            session = await (subscription.channel.begin() if is_new else subscription.channel.refresh())
             check_can_read(self._user, session)
             if begins and session.version:  # resent after a lost connection: perhaps no new event follows
                 self._send(subscription.audience(session).snapshot(session))

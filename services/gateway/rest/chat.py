@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 from parley.protocol import client as m
 from services.gateway.api_errors import ApiError
 from services.gateway.handlers import session_id_for
-from services.gateway.live.follower import Follower, while_connected
+from services.gateway.live.hub import Follower, while_connected
 from services.gateway.rest import flow_requests
 from services.gateway.rest.bodies import JsonRoute
 from services.gateway.rest.error_responses import ERROR_RESPONSES
@@ -50,7 +50,7 @@ async def chat(
         raise ApiError("invalid", "The last message is not the user's.", "End `messages` with what the user says.")
     quota, session_id = gateway.quotas.for_user(user.id), body.session_id or session_id_for(user, body.id, core)
     quota.check_may_work(session_id)
-    follower = Follower(gateway.hub, session_id, user, quota)
+    follower = Follower(gateway.hub, session_id, user, quota, new=body.session_id is None and body.id is None)
     streaming = False
     try:
         version = await flow_requests.send_once(body, partial(_user_message, body), user, core, follower)

@@ -61,7 +61,7 @@ async def generate(body: GenerateRequest, caller: CallerDep) -> ExecutionPlan:
         knowledge=body.knowledge,
         time_zone=body.time_zone,
     )
-    return await caller.act(message, caller.new_session_id(body), body)
+    return await caller.begin(message, body)
 
 
 @router.post("/store", status_code=201)
@@ -76,7 +76,7 @@ async def store(body: StoreRequest, caller: CallerDep) -> ExecutionPlan:
         time_zone=body.time_zone,
         plan=own,
     )
-    return await caller.act(message, caller.new_session_id(body), body)
+    return await caller.begin(message, body)
 
 
 @router.get("")

@@ -8,7 +8,7 @@ from services.gateway import handlers
 from services.gateway.access.users import User, check_can_write, session_not_found
 from services.gateway.api_errors import ApiError
 from services.gateway.flows import flow_page, known_flow
-from services.gateway.live.follower import Follower
+from services.gateway.live.hub import Follower
 from services.gateway.ports import Core
 from services.gateway.rest.flow_models import ChatMessage, ChatRequest, PlanningRequest
 from services.gateway.rest.models import ProblemDetails

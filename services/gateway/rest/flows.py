@@ -8,7 +8,7 @@ from parley.protocol import client as m
 from parley.protocol.flows import FlowList, FlowView, PathCheck
 from services.gateway.flows import flow_page, known_flow, path_check
 from services.gateway.handlers import session_id_for
-from services.gateway.live.follower import Follower, while_connected
+from services.gateway.live.hub import Follower, while_connected
 from services.gateway.ports import query
 from services.gateway.rest import flow_requests
 from services.gateway.rest.bodies import JsonRoute
@@ -48,7 +48,7 @@ async def plan(
     """
     quota, session_id = gateway.quotas.for_user(user.id), session_id_for(user, body.id, core)
     quota.check_may_work(session_id)
-    follower = Follower(gateway.hub, session_id, user, quota)
+    follower = Follower(gateway.hub, session_id, user, quota, new=body.id is None)
     try:
         message = flow_requests.first_message(body, body.request, body.messages, confirm="path")
         version = await flow_requests.send_once(body, lambda _: message, user, core, follower)

@@ -7,7 +7,7 @@ from fastapi import Depends, Query, Request
 from parley.protocol.execution_plans import ExecutionPlan
 from services.gateway import handlers
 from services.gateway.commands import SessionMessage
-from services.gateway.live.follower import Follower, while_connected
+from services.gateway.live.hub import Follower, while_connected
 from services.gateway.ports import Core, query
 from services.gateway.rest.plan_models import TaskRequest
 from services.gateway.rest.plan_tasks import current_task
@@ -25,17 +25,23 @@ class Caller:
     def __init__(self, request: Request, user: WaitingUserDep, core: CoreDep, gateway: GatewayDep) -> None:
         self._request, self.user, self.core, self._gateway = request, user, core, gateway
 
+    async def begin(self, message: SessionMessage, body: TaskRequest) -> ExecutionPlan:
+        """As `act`, in a session that the message begins."""
+        session_id = handlers.session_id_for(self.user, body.id, self.core)
+        return await self.act(message, session_id, body, new=body.id is None)
+
     async def act(
-        self, message: SessionMessage, session_id: str, body: TaskRequest, *, when_idle: bool = False
+        self, message: SessionMessage, session_id: str, body: TaskRequest, *, when_idle: bool = False, new: bool = False
     ) -> ExecutionPlan:
         """Carry the message out, and return the plan once the session is idle. Raises ApiError, CommandRefused.
 
-        With `when_idle`, wait for the service at work first, for example until it has reported a failure.
+        With `when_idle`, wait for the service at work first, for example until it has reported a failure. `new`: this
+        process has just made up the id.
         """
         message = message.model_copy(update={"id": body.id})
         quota = self._gateway.quotas.for_user(self.user.id)
         quota.check_may_work(session_id)
-        follower = Follower(self._gateway.hub, session_id, self.user, quota)
+        follower = Follower(self._gateway.hub, session_id, self.user, quota, new=new)
         try:
             await follower.refresh()
             if when_idle:
@@ -61,10 +67,6 @@ class Caller:
         finally:
             follower.leave()
         return await plan_response(session, self.core)
-
-    def new_session_id(self, body: TaskRequest) -> str:
-        """The id of a session to create for this request."""
-        return handlers.session_id_for(self.user, body.id, self.core)
 
     async def session(self, task_id: str) -> Session:
         return await current_task(task_id, self.user, self.core)

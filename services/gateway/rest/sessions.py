@@ -86,8 +86,8 @@ async def begin(body: NewSession, user: UserDep, core: CoreDep, gateway: Gateway
         knowledge=body.knowledge,
         time_zone=body.time_zone,
     )
-    result = await handlers.act(message, session_id, handlers.Sender(user), core)
-    gateway.hub.wake(session_id)
+    async with gateway.hub.following(session_id, new=body.id is None) as channel:
+        result = await handlers.act(message, session_id, handlers.Sender(user), core, channel)
     return Accepted(session_id=session_id, version=result.version)
 
 

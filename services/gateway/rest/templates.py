@@ -145,7 +145,7 @@ async def use(template_id: TemplateId, body: Use, caller: CallerDep) -> Executio
     """Begin a session with the template's plan to approve, or with a request and the template as a hint."""
     template = await templates.get_template(template_id, caller.user, caller.core)
     message = templates.first_message(template, body.values, body.request)
-    return await caller.act(message.model_copy(update={"settings": body.settings}), caller.new_session_id(body), body)
+    return await caller.begin(message.model_copy(update={"settings": body.settings}), body)
 
 
 def _title(session: Session) -> str:

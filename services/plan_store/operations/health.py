@@ -11,12 +11,12 @@ from typing import Protocol
 import structlog
 from sqlalchemy import Connection, func, select
 
-from services.plan_store import queries
 from services.plan_store import tables as t
-from services.plan_store.clock import BrokerClock
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.history import StoreLog
-from services.plan_store.rebuild import RebuildRefused, rebuild
+from services.plan_store.operations.rebuild import RebuildRefused, rebuild
+from services.plan_store.projection.history import StoreLog
+from services.plan_store.queries import sessions
+from services.plan_store.scheduler.clock import BrokerClock
 from shared.settings import Settings
 from shared.store_api import Health, HealthReport
 from shared.unavailable import Unavailable
@@ -56,7 +56,7 @@ class StoreHealth:
         if self._compared and not self._is_filling:
             with suppress(Unavailable):
                 await self.check()
-        report = await queries.health(self._database)
+        report = await sessions.health(self._database)
         now = {"clock": self._clock.problem, "database": self._write_problem()}
         return report.model_copy(update={"problems": self._compared | {name: why for name, why in now.items() if why}})
 

@@ -8,7 +8,7 @@ from sqlalchemy import and_
 from parley.events import SessionEvent, facts
 from parley.events.values import Step
 from services.plan_store import tables as t
-from services.plan_store.row_changes import Delete, RowChange, Upsert, Values
+from services.plan_store.projection.row_changes import Delete, RowChange, Upsert, Values
 from shared.domain import flow_paths
 from shared.domain.memory import action_history
 from shared.domain.messages import programmed_plan

@@ -12,8 +12,8 @@ import structlog
 from sqlalchemy import RowMapping, Select, func, select
 
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.queries import page, rows
-from services.plan_store.template_rows import TemplateEvent, apply, body_of, event_of, templates
+from services.plan_store.queries.sessions import page, rows
+from services.plan_store.scheduler.template_rows import TemplateEvent, apply, body_of, event_of, templates
 from shared import store_api as api
 from shared.domain.actors import USER_PREFIX
 from shared.domain.errors import Invalid

@@ -14,15 +14,15 @@ from pydantic import AwareDatetime, BaseModel, ValidationError
 from sqlalchemy import Column, func, select
 
 from parley.events import parse_event
-from services.plan_store import upgrades
-from services.plan_store.clock import wall_clock
 from services.plan_store.database import ProjectionDatabase, upsert
-from services.plan_store.history import StoreLog
-from services.plan_store.polling import WAKE, Poller, PollingBroker, PollProgress, pending_waits, read_timer
-from services.plan_store.projected_session import ProjectedSession
-from services.plan_store.projection import Projector
-from services.plan_store.purge import complete_purge, incomplete_purges
-from services.plan_store.quarantine import storable_id
+from services.plan_store.operations.purge import complete_purge, incomplete_purges
+from services.plan_store.projection import upgrades
+from services.plan_store.projection.history import StoreLog
+from services.plan_store.projection.projected_session import ProjectedSession
+from services.plan_store.projection.projector import Projector
+from services.plan_store.projection.quarantine import storable_id
+from services.plan_store.scheduler.clock import wall_clock
+from services.plan_store.scheduler.polling import WAKE, Poller, PollingBroker, PollProgress, pending_waits, read_timer
 from services.plan_store.tables import WORKS, dead_letters, journal, sessions
 from shared.bus import BusUnavailable, ConsumerState, Delivery, Unprocessable
 from shared.domain.actors import KEEPER

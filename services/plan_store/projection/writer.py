@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, Table, Update, bindparam, delete, update
 
-from services.plan_store import quarantine
 from services.plan_store.database import DatabaseUnavailable, ProjectionDatabase, count_rows, upsert_rows
-from services.plan_store.projected_session import ProjectedSession, row, with_digest
-from services.plan_store.row_changes import Delete, RowChange, RowUpdate, Upsert, Values
+from services.plan_store.projection import quarantine
+from services.plan_store.projection.projected_session import ProjectedSession, row, with_digest
+from services.plan_store.projection.row_changes import Delete, RowChange, RowUpdate, Upsert, Values
 from services.plan_store.tables import journal, parked_messages, sessions, usage
 from shared.log import UpgradeNeeded
 from shared.telemetry import metrics

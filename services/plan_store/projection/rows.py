@@ -8,10 +8,10 @@ from sqlalchemy import Table
 from parley.events import SessionEvent, facts
 from parley.events.values import ModelCall
 from services.plan_store import tables as t
-from services.plan_store.history import FoldedMessage
-from services.plan_store.library_rows import library_changes, proposal_changes
-from services.plan_store.memory_rows import begins_request, memory_changes
-from services.plan_store.row_changes import RowChange, Upsert, Values, update_rows
+from services.plan_store.projection.history import FoldedMessage
+from services.plan_store.projection.library_rows import library_changes, proposal_changes
+from services.plan_store.projection.memory_rows import begins_request, memory_changes
+from services.plan_store.projection.row_changes import RowChange, Upsert, Values, update_rows
 from shared.domain.session import Session
 from shared.domain.workflows.flow import path_of
 

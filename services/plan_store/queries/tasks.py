@@ -10,7 +10,7 @@ from sqlalchemy import RowMapping, and_, func, select
 
 from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.plans import updated_at
+from services.plan_store.queries.plans import updated_at
 from shared import store_api as api
 
 

@@ -6,7 +6,7 @@ from sqlalchemy import bindparam, func, select, update
 
 from parley.events import SessionEvent, facts
 from services.plan_store import tables as t
-from services.plan_store.row_changes import RowChange, RowUpdate, Upsert
+from services.plan_store.projection.row_changes import RowChange, RowUpdate, Upsert
 from shared.domain.memory import Memory
 from shared.domain.session import Session
 from shared.domain.state import Failure

@@ -13,7 +13,7 @@ import structlog
 from pydantic import AwareDatetime, BaseModel, ValidationError
 
 from parley.protocol.tools import TOOLS_LOOK, LookNow, LookResult
-from services.plan_store.history import StoreLog
+from services.plan_store.projection.history import StoreLog
 from shared.bus import BusUnavailable
 from shared.domain.actors import KEEPER
 from shared.domain.commands import CommandMeta, RecordLook

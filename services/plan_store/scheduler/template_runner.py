@@ -15,11 +15,11 @@ from sqlalchemy import RowMapping, select, update
 from parley.protocol.templates import Schedule, ScheduledRun
 from parley.protocol.tools import TOOLS_LIST, ListTools, ToolPage, ToolSpec
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.history import StoreLog
-from services.plan_store.projection import Projector
-from services.plan_store.queries import rows
-from services.plan_store.template_rows import event_of, templates
-from services.plan_store.templates import TemplateStore
+from services.plan_store.projection.history import StoreLog
+from services.plan_store.projection.projector import Projector
+from services.plan_store.queries.sessions import rows
+from services.plan_store.scheduler.template_rows import event_of, templates
+from services.plan_store.scheduler.templates import TemplateStore
 from shared.bus import BusUnavailable
 from shared.domain.actors import KEEPER, TEMPLATE_PREFIX
 from shared.domain.commands import BeginFor, CommandMeta, EditPlan

@@ -7,8 +7,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase, upsert
-from services.plan_store.history import StoreLog
-from services.plan_store.projection import Projector
+from services.plan_store.projection.history import StoreLog
+from services.plan_store.projection.projector import Projector
 from shared.store_api import Purged, PurgeSession, StoreError
 
 

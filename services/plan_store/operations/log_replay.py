@@ -9,18 +9,18 @@ from cachetools import LRUCache
 from sqlalchemy import Connection, RowMapping, select
 
 from services.plan_store.database import DatabaseUnavailable, ProjectionDatabase, upsert_rows
-from services.plan_store.history import FoldedMessage, StoreLog, fold_message
-from services.plan_store.projected_session import (
+from services.plan_store.operations.shadow_tables import record_progress
+from services.plan_store.projection.history import FoldedMessage, StoreLog, fold_message
+from services.plan_store.projection.projected_session import (
     ProjectedSession,
     empty_session,
     from_row,
     project_message,
 )
-from services.plan_store.quarantine import is_session_id, storable_id
-from services.plan_store.rows import changes_for, quarantine_row
-from services.plan_store.shadow_tables import record_progress
+from services.plan_store.projection.quarantine import is_session_id, storable_id
+from services.plan_store.projection.rows import changes_for, quarantine_row
+from services.plan_store.projection.writer import CachedSession, SessionWrite, apply
 from services.plan_store.tables import parked_messages, sessions, waiting_for_upgrade
-from services.plan_store.writer import CachedSession, SessionWrite, apply
 from shared.domain.session import Session
 from shared.log import LogUnavailable, SessionAtPosition, StoredMessage, UpgradeNeeded, follows
 from shared.retry import retry_while_unavailable

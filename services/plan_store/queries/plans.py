@@ -8,7 +8,7 @@ from sqlalchemy import RowMapping, Select, and_, case, func, select
 from parley.events.values import Step
 from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.queries import (
+from services.plan_store.queries.sessions import (
     ANSWER_BYTES,
     materialized,
     require_complete,

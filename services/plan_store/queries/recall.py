@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase, upsert
-from services.plan_store.queries import page, rows
+from services.plan_store.queries.sessions import page, rows
 from shared import store_api as api
 from shared.tokenizer import query_tokens
 

@@ -34,7 +34,7 @@ from services.plan_store.tables import (
 
 NAME = "rebuild"
 MAX_LOST = 1000  # messages that are looked up
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RULES = ("services/plan_store", "shared/domain", "parley/events")  # the code that determines the rows
 
 _progress = Table(

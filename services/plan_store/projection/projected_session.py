@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from sqlalchemy import RowMapping
 
-from services.plan_store.history import FoldedMessage
+from services.plan_store.projection.history import FoldedMessage
 from shared.domain.commands import Work
 from shared.domain.expiry import expires
 from shared.domain.plan_steps import is_held_up

@@ -10,8 +10,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from parley.events.values import SESSION_ID
 from services.plan_store.database import ProjectionDatabase, count_rows, upsert
-from services.plan_store.history import PAGE, FoldedMessage, StoreLog
-from services.plan_store.rows import quarantine_row
+from services.plan_store.projection.history import PAGE, FoldedMessage, StoreLog
+from services.plan_store.projection.rows import quarantine_row
 from services.plan_store.tables import parked_messages, sessions, tombstones
 from shared.domain.session import Session
 from shared.log import SessionAtPosition

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Select, and_, func, literal, select
 
 from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase, upsert
-from services.plan_store.queries import page
+from services.plan_store.queries.sessions import page
 from shared import store_api as api
 from shared.bus.topology import SESSIONS
 

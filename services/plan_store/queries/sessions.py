@@ -7,8 +7,8 @@ from sqlalchemy import CTE, ColumnElement, CompoundSelect, RowMapping, Select, a
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.plan_store import tables as t
-from services.plan_store import upgrades
 from services.plan_store.database import ProjectionDatabase
+from services.plan_store.projection import upgrades
 from shared import store_api as api
 
 MAX_WORDS = 10

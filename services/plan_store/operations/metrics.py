@@ -10,7 +10,7 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.dead_letters import dead_letter_counts, parked_count
+from services.plan_store.operations.dead_letters import dead_letter_counts, parked_count
 from services.plan_store.tables import WORKS, sessions
 from shared.domain.session import Phase
 from shared.services import CONSUMERS, WORKERS

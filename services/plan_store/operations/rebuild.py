@@ -1,4 +1,4 @@
-"""Rebuilds the rows of all sessions from the log: `python -m services.plan_store.rebuild`.
+"""Rebuilds the rows of all sessions from the log: `python -m services.plan_store.operations.rebuild`.
 
 The rows are built in shadow tables, which replace those in use once they are complete.
 """
@@ -16,10 +16,10 @@ from rich.progress import Progress as Bar
 from sqlalchemy import func, select
 
 from services.plan_store.database import DatabaseUnavailable, ProjectionDatabase
-from services.plan_store.history import END_OF_LOG, StoreLog
-from services.plan_store.log_replay import PAGE, LogReplay
-from services.plan_store.projection import Projector
-from services.plan_store.shadow_tables import MAX_LOST, ShadowTables
+from services.plan_store.operations.log_replay import PAGE, LogReplay
+from services.plan_store.operations.shadow_tables import MAX_LOST, ShadowTables
+from services.plan_store.projection.history import END_OF_LOG, StoreLog
+from services.plan_store.projection.projector import Projector
 from services.plan_store.tables import journal, parked_messages, sessions, tombstones, waiting_for_upgrade
 from shared.bus import Bus
 from shared.bus.log_format import WrongFormat

@@ -10,7 +10,7 @@ from sqlalchemy import RowMapping, Select, bindparam, func, select
 
 from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.queries import contains_words, page, rows
+from services.plan_store.queries.sessions import contains_words, page, rows
 from shared import store_api as api
 from shared.tokenizer import query_tokens
 
@@ -36,20 +36,21 @@ async def list_library(database: ProjectionDatabase, ask: api.ListLibrary) -> ap
     return api.LibraryPage(items=await _items(database, entries), total=total)
 
 
-async def similar(database: ProjectionDatabase, ask: api.SimilarEntries) -> api.LibraryPage:
+async def similar(database: ProjectionDatabase, ask: api.SimilarEntries) -> api.SimilarPage:
     """Entries ordered by how many words of the query they contain; `total` counts all with at least one."""
     tokens = set(query_tokens(ask.query))
     candidates = _of_user(select(t.library.c.position, t.library.c.search_words), ask.user, saved=ask.saved or None)
     candidates = candidates.where(t.library.c.subject.in_(("", ask.subject)))
     if ask.workflow:
         candidates = candidates.where(t.library.c.workflow == ask.workflow)
-    entries = await rows(database, candidates.order_by(NEWEST).limit(MAX_COMPARED))
-    shared = {row["position"]: len(tokens.intersection(row["search_words"].split())) for row in entries}
+    compared = await rows(database, candidates.order_by(NEWEST).limit(MAX_COMPARED))
+    shared = {row["position"]: len(tokens.intersection(row["search_words"].split())) for row in compared}
     ranked = sorted((at for at, words in shared.items() if words), key=lambda at: (shared[at], at), reverse=True)
     best = ranked[: ask.limit]
     entries = await rows(database, _entries(ask.user).where(t.library.c.position.in_(best))) if best else []
     items = sorted(entries, key=lambda row: best.index(row["position"]))
-    return api.LibraryPage(items=await _items(database, items), total=len(ranked))
+    found = await _items(database, items)
+    return api.SimilarPage(items=found, total=len(ranked), compared=len(compared))
 
 
 async def list_proposals(database: ProjectionDatabase, ask: api.ListProposals) -> api.ProposalPage:

@@ -7,13 +7,19 @@ import structlog
 from cachetools import LRUCache
 from sqlalchemy import Connection, RowMapping, select
 
-from services.plan_store import quarantine, upgrades
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.history import END_OF_LOG, PAGE, StoreLog, fold_message, session_at_version
-from services.plan_store.projected_session import ProjectedSession, empty_session, from_row, project_message, times_of
-from services.plan_store.rows import changes_for
+from services.plan_store.projection import quarantine, upgrades
+from services.plan_store.projection.history import END_OF_LOG, PAGE, StoreLog, fold_message, session_at_version
+from services.plan_store.projection.projected_session import (
+    ProjectedSession,
+    empty_session,
+    from_row,
+    project_message,
+    times_of,
+)
+from services.plan_store.projection.rows import changes_for
+from services.plan_store.projection.writer import CachedSession, OnProjected, Writer
 from services.plan_store.tables import sessions
-from services.plan_store.writer import CachedSession, OnProjected, Writer
 from shared.domain.session import Session
 from shared.log import SessionAtPosition, StoredMessage, UpgradeNeeded, follows, require_readable
 from shared.store_api import StoreError

@@ -1,0 +1,1 @@
+"""What an operator sets off or sees: rebuilds, purges, dead letters, health, metrics."""

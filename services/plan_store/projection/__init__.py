@@ -1,0 +1,1 @@
+"""The rows of sessions, projected from the log."""

@@ -1,0 +1,1 @@
+"""Reads the rows for whoever asks."""

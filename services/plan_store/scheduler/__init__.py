@@ -1,0 +1,1 @@
+"""What happens at a time: expiries, polls, swept work, scheduled templates."""
