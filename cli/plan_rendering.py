@@ -106,7 +106,7 @@ def _about(step: PlanStep, numbers: Numbers) -> Iterator[str]:
     if step.preapproved:
         yield REVIEW["preapproved"]
     if step.poll and step.status == "waiting":
-        yield WORK["looking" if step.poll.looks else "looks"].format(every=step.poll.every, looks=step.poll.looks)
+        yield WORK["polls_changed" if step.poll.polls else "polls"].format(every=step.poll.every, polls=step.poll.polls)
     if step.until:
         yield f"until {step.until:%Y-%m-%d %H:%M} UTC"
 
