@@ -87,7 +87,7 @@ def _content_entries(event: SessionEvent) -> Iterator[j.EntryOrUpdate]:  # noqa:
                 for place, answer in enumerate((event.text, *event.more), event.place):
                     words, key = describe_answer(answer), _question_key(event.asked_version, place)
                     yield update(key, answer=words, answered_by=event.actor)
-            elif event.kind != "uncertain":  # an older release did not say which question it was
+            elif event.kind != "uncertain":  # the publisher may not say which question it was
                 yield j.SaidEntry(
                     **entry_fields(event, f"said:{event.version}"),
                     text=event.text,
