@@ -61,14 +61,6 @@ JOURNAL: Mapping[str, str] = {
     "stdout": "Standard output",
 }
 
-# How the run of a program ended, where not by itself.
-RUN_ENDED: Mapping[str, str] = {
-    "timeout": "stopped: it took too long",
-    "output_limit": "stopped: it wrote too much",
-    "memory_limit": "stopped: it needed too much memory",
-    "disk_limit": "stopped: it wrote too much to disk",
-    "killed": "ended by a signal",
-}
 
 # Short lines with a name before them: "You approved plan 3".
 NOTES: Mapping[str, str] = {
@@ -129,14 +121,6 @@ REASONS: Mapping[str, str] = {
     "it changes something and cannot be undone": "changes data and cannot be undone",
 }
 
-# What the domain made of an action.
-RULINGS: Mapping[str, str] = {
-    "proceed": "ran without asking",
-    "mutate": "ran with corrected arguments",
-    "require_approval": "asked first",
-    "skip": "not run",
-    "deny": "not allowed",
-}
 
 VERDICTS: Mapping[str, str] = {
     # by status

@@ -118,20 +118,6 @@ WORK: Mapping[str, str] = {
     "turn_limit": "I ask you after {most} turns",
 }
 
-# By the status of a plan or of code.
-REVIEW_STATES: Mapping[str, str] = {
-    "draft": "draft",
-    "pending_approval": "waiting for you",
-    "approved": "approved",
-    "executing": "running",
-    "completed": "done",
-    "failed": "failed",
-    "cancelled": "discarded",
-    "rejected": "declined",
-    "checking": "being checked",
-    "review": "waiting for you",
-    "superseded": "replaced",
-}
 
 # By the status of an action.
 ACTION_STATES: Mapping[str, str] = {
@@ -145,4 +131,28 @@ ACTION_STATES: Mapping[str, str] = {
     "failed": "failed",
     "skipped": "skipped",
     "uncertain": "uncertain",
+}
+
+WORKFLOWS: Mapping[str, str] = {
+    "conversation": "Plan and code",
+    "agentflow": "Act with tools",
+    "flow": "Ask the data",
+    "execution_plan": "Plan and act",
+}
+
+# By workflow: a heading, and what to expect.
+WELCOME: Mapping[str, str] = {
+    "conversation": "What should we build?",
+    "conversation_what": "You'll see a plan first. Nothing runs until you approve it.",
+    "agentflow": "What should I take care of?",
+    "agentflow_what": "Parley looks things up, shows every step, and asks before it changes data.",
+    "flow": "What do you want to know?",
+    "flow_what": "You'll see the path, the tables and the SQL before anything runs, and you can change each of them.",
+    "execution_plan": "What should be done?",
+    "execution_plan_what": "You'll see every step first, and approve them all at once. You can change each of them.",
+    "how": "How to work on it",
+    "demo": "Demo mode: scripted answers, no AI model.",
+    "demo_short": "Demo",
+    "demo_how": "To connect one, set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL to any OpenAI-compatible server "
+    "and restart Parley, for example:",
 }

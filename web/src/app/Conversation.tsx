@@ -1,7 +1,7 @@
 // The journal of the session, followed by the current draft and by what waits for the user.
 import { ActionIcon } from "@mantine/core";
 import { useEffect, useRef } from "react";
-import { SIGNS } from "../generated/words";
+import { SIGNS } from "../words";
 import { Journal } from "../journal/Journal";
 import { Review } from "../review/Review";
 import { activeDraft, activeService, type SessionState, type Snapshot } from "../state/state";

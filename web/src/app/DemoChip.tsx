@@ -1,6 +1,6 @@
 // A badge that says no language model is in use, with instructions in a popover.
 import { Code, Popover, UnstyledButton } from "@mantine/core";
-import { WELCOME } from "../generated/words";
+import { WELCOME } from "../words";
 import { Badge } from "../ui/Badge";
 import { useSession } from "./sessionContext";
 import styles from "./DemoChip.module.css";

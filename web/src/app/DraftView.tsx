@@ -1,6 +1,6 @@
 // The text that a service is writing now.
 import { Loader } from "@mantine/core";
-import { DRAFTS, wordFor } from "../generated/words";
+import { DRAFTS, wordFor } from "../words";
 import type { Draft } from "../state/state";
 import { Markdown } from "../ui/Markdown";
 import styles from "./DraftView.module.css";

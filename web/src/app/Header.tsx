@@ -1,7 +1,7 @@
 // The header: the session's title, state and cost, and the actions on the whole session.
 import { ActionIcon, Menu, Tooltip, UnstyledButton, useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
 import { lazy, useState } from "react";
-import { ACTIONS, PAGE, SIGNS, TEMPLATES } from "../generated/words";
+import { ACTIONS, PAGE, SIGNS, TEMPLATES } from "../words";
 import { Inbox } from "../inbox/Inbox";
 import { exportUrl } from "../net/api";
 import type { Snapshot } from "../protocol";

@@ -1,7 +1,7 @@
 // The log-out button, shown only if the gateway requires a login.
 import { Button, Text } from "@mantine/core";
 import { useEffect, useState } from "react";
-import { fill, PAGE, TROUBLE } from "../generated/words";
+import { fill, PAGE, TROUBLE } from "../words";
 import { type Account, fetchAccount, logout } from "../net/api";
 import { forgetDrafts } from "../ui/drafts";
 import { ROOT } from "../net/root";

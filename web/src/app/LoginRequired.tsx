@@ -1,7 +1,7 @@
 // The login page: a field for the key.
 import { Button, PasswordInput } from "@mantine/core";
 import { useState } from "react";
-import { ACTIONS, PAGE } from "../generated/words";
+import { ACTIONS, PAGE } from "../words";
 import { login } from "../net/api";
 import { Logo } from "../ui/icons";
 import { useSubmit } from "../ui/useSubmit";

@@ -3,7 +3,7 @@ import { UnstyledButton } from "@mantine/core";
 import { useState } from "react";
 import { useFlows } from "../flow/flows";
 import { toolTitle } from "../flow/spec";
-import { fill, WORK } from "../generated/words";
+import { fill, WORK } from "../words";
 import type { PathView, SubGoalView } from "../protocol";
 import type { Snapshot } from "../state/state";
 import { useSnapshot } from "./sessionContext";

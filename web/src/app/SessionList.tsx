@@ -2,7 +2,7 @@
 import { Button, ScrollArea, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { lazy, useEffect, useRef, useState } from "react";
-import { LIBRARY, PAGE, SIGNS, TROUBLE } from "../generated/words";
+import { LIBRARY, PAGE, SIGNS, TROUBLE } from "../words";
 import { fetchSessions, type SessionSummary } from "../net/api";
 import { toneOf } from "../ui/Badge";
 import { LazyBoundary } from "../ui/LazyBoundary";

@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import { PAGE } from "../generated/words";
+import { PAGE } from "../words";
 import { navigate } from "./route";
 import welcomeStyles from "./Welcome.module.css";
 

@@ -2,7 +2,7 @@
 import { Drawer } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";
 import { useState } from "react";
-import { SIGNS } from "../generated/words";
+import { SIGNS } from "../words";
 import { useSearchKey } from "../ui/hooks";
 import { Notices } from "../ui/Notices";
 import { Conversation } from "./Conversation";

@@ -1,7 +1,7 @@
 // The list of global keyboard shortcuts, opened with `?`.
 import { Kbd, Modal } from "@mantine/core";
 import { useEffect, useState } from "react";
-import { PAGE, SIGNS } from "../generated/words";
+import { PAGE, SIGNS } from "../words";
 import styles from "./Shortcuts.module.css";
 
 const KEYS: readonly [string, string][] = [

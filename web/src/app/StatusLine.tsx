@@ -1,6 +1,6 @@
 import { Button, Loader, Tooltip, VisuallyHidden } from "@mantine/core";
 import { useState } from "react";
-import { ACTIONS, COMPOSER, fill, SIGNS, STATUS } from "../generated/words";
+import { ACTIONS, COMPOSER, fill, SIGNS, STATUS } from "../words";
 import { activeDraft, activeService, type SessionState, withdrawsMessage } from "../state/state";
 import { useElapsed, useStopKeys } from "../ui/hooks";
 import { PauseIcon, PlayIcon, StopIcon } from "../ui/icons";

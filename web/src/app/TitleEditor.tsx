@@ -1,6 +1,6 @@
 import { TextInput } from "@mantine/core";
 import { useState } from "react";
-import { SIGNS } from "../generated/words";
+import { SIGNS } from "../words";
 import { useCommand } from "./sessionContext";
 import headerStyles from "./Header.module.css";
 

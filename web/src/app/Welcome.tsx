@@ -3,7 +3,7 @@ import { Button, SegmentedControl } from "@mantine/core";
 import { lazy, useEffect, useState } from "react";
 import { useRequestChoice, useWorkflows, type Workflow, WORKFLOWS } from "../compose/requestChoice";
 import { preloadFlowViews } from "../flow/preload";
-import { TEMPLATES, WELCOME, wordFor } from "../generated/words";
+import { TEMPLATES, WELCOME, wordFor } from "../words";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { BookIcon, Logo } from "../ui/icons";
 import { useClient, useSession } from "./sessionContext";

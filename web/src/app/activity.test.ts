@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { fill, STATUS } from "../generated/words";
+import { fill, STATUS } from "../words";
 import { holdsChanges, type Snapshot, withdrawsMessage } from "../state/state";
 import { activityOf, idleStatus } from "./activity";
 

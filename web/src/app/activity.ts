@@ -1,5 +1,5 @@
 // What goes on in a session, in words. Pure.
-import { fill, PHASES, STATUS, wordFor } from "../generated/words";
+import { fill, PHASES, STATUS, wordFor } from "../words";
 import { activeService, holdsChanges, type Snapshot } from "../state/state";
 import { formatDateTime } from "../ui/format";
 

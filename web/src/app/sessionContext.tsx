@@ -1,6 +1,6 @@
 // React context and hooks for the session on the screen.
 import { createContext, useCallback, useContext, useRef, useState, useSyncExternalStore } from "react";
-import { JOURNAL } from "../generated/words";
+import { JOURNAL } from "../words";
 import type { SessionClient, SessionView } from "../net/client";
 import type { Command, CommandType } from "../protocol";
 import type { Notice, Snapshot } from "../state/state";

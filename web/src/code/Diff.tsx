@@ -4,7 +4,7 @@ import { unifiedMergeView } from "@codemirror/merge";
 import { EditorState } from "@codemirror/state";
 import { EditorView, lineNumbers } from "@codemirror/view";
 import { useEffect, useRef } from "react";
-import { REVIEW } from "../generated/words";
+import { REVIEW } from "../words";
 import { editorTheme } from "./editorTheme";
 import codeStyles from "./code.module.css";
 import typography from "../ui/typography.module.css";

@@ -3,7 +3,7 @@ import { ActionIcon, Textarea } from "@mantine/core";
 import { type RefObject, useEffect, useEffectEvent, useMemo, useRef } from "react";
 import { useCan, useCommand, useSession } from "../app/sessionContext";
 import { useDraft, useTextDraft } from "../app/useDraft";
-import { COMPOSER, fill, TROUBLE } from "../generated/words";
+import { COMPOSER, fill, TROUBLE } from "../words";
 import { commandBytes, formatKib, jsonBytes, messageLimit } from "../net/frame";
 import type { Command, Knowledge } from "../protocol";
 import { codePointLength } from "../state/codePoints";

@@ -2,7 +2,7 @@
 import { ActionIcon, Button, FileButton, Pill, Popover, Textarea, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useTextDraft } from "../app/useDraft";
-import { COMPOSER, fill } from "../generated/words";
+import { COMPOSER, fill } from "../words";
 import { formatKib, jsonBytes } from "../net/frame";
 import type { Knowledge } from "../protocol";
 import { codePointLength } from "../state/codePoints";

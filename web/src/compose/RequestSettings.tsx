@@ -2,7 +2,7 @@
 import { ActionIcon, Loader, Popover } from "@mantine/core";
 import { lazy, useState } from "react";
 import { useSession } from "../app/sessionContext";
-import { SETTINGS, SIGNS } from "../generated/words";
+import { SETTINGS, SIGNS } from "../words";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { SettingsIcon } from "../ui/icons";
 

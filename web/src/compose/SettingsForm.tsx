@@ -2,7 +2,7 @@ import { NativeSelect, NumberInput, SegmentedControl, Stack, Switch } from "@man
 import { useSession } from "../app/sessionContext";
 import { useFlows } from "../flow/flows";
 import { readableName } from "../flow/spec";
-import { fill, SETTINGS, TROUBLE, WELCOME } from "../generated/words";
+import { fill, SETTINGS, TROUBLE, WELCOME } from "../words";
 import { type RequestChoice, useRequestChoice, useWorkflows, type Workflow, WORKFLOWS } from "./requestChoice";
 import typography from "../ui/typography.module.css";
 

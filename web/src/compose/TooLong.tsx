@@ -1,4 +1,4 @@
-import { COMPOSER, fill } from "../generated/words";
+import { COMPOSER, fill } from "../words";
 import { codePointLength } from "../state/codePoints";
 import typography from "../ui/typography.module.css";
 

@@ -2,7 +2,7 @@
 // session keeps its own settings until the user changes them.
 import { useSyncExternalStore } from "react";
 import { useSession } from "../app/sessionContext";
-import { WORKFLOWS as NAMES } from "../generated/words";
+import { WORKFLOWS as NAMES } from "../words";
 import type { ServerMessageOf, SessionSettingsInput, Snapshot } from "../protocol";
 
 export type Workflow = ServerMessageOf<"greeting">["workflows"][number];

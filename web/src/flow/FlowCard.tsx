@@ -2,7 +2,7 @@
 import { Loader } from "@mantine/core";
 import { useMemo, useState } from "react";
 import { useSession } from "../app/sessionContext";
-import { fill, SIGNS, TROUBLE } from "../generated/words";
+import { fill, SIGNS, TROUBLE } from "../words";
 import type { TurnEntry } from "../journal/entries";
 import { Verdict } from "../journal/TurnCard";
 import { useEntries } from "../journal/useEntries";

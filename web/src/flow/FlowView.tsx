@@ -2,7 +2,7 @@
 import { SegmentedControl } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { lazy, useState } from "react";
-import { fill, PATHS, SETTINGS } from "../generated/words";
+import { fill, PATHS, SETTINGS } from "../words";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { currentAction, type FlowContext, flowNames, type FlowProgress, flowProgress, type NodeView, type WalkedTurn } from "./flowProgress";
 import { NodeButton } from "./NodeButton";

@@ -3,7 +3,7 @@ import "@xyflow/react/dist/base.css";
 import { BaseEdge, type Edge, type EdgeProps, Handle, type Node, type NodeProps, Position, ReactFlow, ReactFlowProvider, useReactFlow, useStore } from "@xyflow/react";
 import { useElementSize } from "@mantine/hooks";
 import { useEffect, useMemo } from "react";
-import { fill, PATHS } from "../generated/words";
+import { fill, PATHS } from "../words";
 import type { EdgeState, FlowProgress, NodeView } from "./flowProgress";
 import { type FlowLayout, layoutFlow, NODE_SIZE, type Point, roundedLine } from "./layout";
 import { NodeButton } from "./NodeButton";

@@ -1,7 +1,7 @@
 // Buttons to accept an answer, and to save it to the library.
 import { Button } from "@mantine/core";
 import { useCan, useCommand, useSession } from "../app/sessionContext";
-import { ACTIONS, LIBRARY } from "../generated/words";
+import { ACTIONS, LIBRARY } from "../words";
 import { BookIcon, ThumbUpIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import buttons from "../ui/buttons.module.css";

@@ -1,5 +1,5 @@
 // A node of a flow as a button, with its name, state and cost.
-import { fill, PATHS } from "../generated/words";
+import { fill, PATHS } from "../words";
 import { formatCount } from "../ui/format";
 import { formatSeconds } from "../ui/values";
 import type { NodeState, NodeView } from "./flowProgress";

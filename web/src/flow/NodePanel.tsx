@@ -1,5 +1,5 @@
 // A node in full: its description, and the inputs and outputs of each run.
-import { fill, PATHS, TABLES } from "../generated/words";
+import { fill, PATHS, TABLES } from "../words";
 import type { ActionEntry } from "../journal/entries";
 import { Result } from "../journal/Result";
 import { rowCountText, tableOf } from "../result/table";

@@ -1,5 +1,5 @@
 // Badges that say how a path was made.
-import { fill, PATHS } from "../generated/words";
+import { fill, PATHS } from "../words";
 import type { PlannedPathView } from "../protocol";
 import { Badge } from "../ui/Badge";
 import { readableName } from "./spec";

@@ -2,7 +2,7 @@
 import { Button } from "@mantine/core";
 import { useState } from "react";
 import { useCan, useCommand, useSnapshot } from "../app/sessionContext";
-import { PATHS } from "../generated/words";
+import { PATHS } from "../words";
 import { EditIcon } from "../ui/icons";
 import { PathForm } from "./PathForm";
 import type { FlowSpec } from "./spec";

@@ -2,7 +2,7 @@
 import { ActionIcon, Button, Menu, NativeSelect, Textarea } from "@mantine/core";
 import { useEffect, useEffectEvent, useId, useState } from "react";
 import { type CommandSender, useSession } from "../app/sessionContext";
-import { ACTIONS, fill, PATHS } from "../generated/words";
+import { ACTIONS, fill, PATHS } from "../words";
 import { checkPath } from "../net/api";
 import type { PathCheck } from "../protocol";
 import { TrashIcon, CheckIcon, PlusIcon } from "../ui/icons";

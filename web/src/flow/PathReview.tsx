@@ -2,7 +2,7 @@
 import { Button, Loader } from "@mantine/core";
 import { useState } from "react";
 import { useCan, useCommand, useDisplayName, useSession } from "../app/sessionContext";
-import { fill, JOURNAL, PATHS, SIGNS, TROUBLE } from "../generated/words";
+import { fill, JOURNAL, PATHS, SIGNS, TROUBLE } from "../words";
 import { type ActionEntry, NOTHING_YET } from "../journal/entries";
 import type { PlanView } from "../protocol";
 import { Decision } from "../review/Decision";

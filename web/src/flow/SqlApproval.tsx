@@ -3,7 +3,7 @@ import { Button } from "@mantine/core";
 import { lazy, useState } from "react";
 import { useCan, useCommand, useSession } from "../app/sessionContext";
 import { isText, useDraft } from "../app/useDraft";
-import { ACTIONS, PATHS, REVIEW } from "../generated/words";
+import { ACTIONS, PATHS, REVIEW } from "../words";
 import type { ActionSection } from "../protocol";
 import { approvalCommand, approvalReason, DeclineForm, useDeclineReason } from "../review/approval";
 import { LazyBoundary } from "../ui/LazyBoundary";

@@ -3,7 +3,7 @@ import { Button, Checkbox, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useCommand } from "../app/sessionContext";
 import { isTexts, useDraft } from "../app/useDraft";
-import { fill, PAGE, PATHS, TABLES } from "../generated/words";
+import { fill, PAGE, PATHS, TABLES } from "../words";
 import type { QuestionSection } from "../protocol";
 import { CheckIcon, SearchIcon } from "../ui/icons";
 import { Problem } from "../ui/Problem";

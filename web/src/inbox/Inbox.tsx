@@ -3,7 +3,7 @@ import { ActionIcon } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { lazy, useEffect, useRef, useState } from "react";
 import { useSession } from "../app/sessionContext";
-import { fill, PAGE } from "../generated/words";
+import { fill, PAGE } from "../words";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { InboxIcon as Sign } from "../ui/icons";
 import { useInbox } from "./useInbox";

@@ -1,7 +1,7 @@
 import { Button, Drawer } from "@mantine/core";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { navigate, sessionPath } from "../app/route";
-import { ACTIONS, fill, LIBRARY, PAGE, SIGNS } from "../generated/words";
+import { ACTIONS, fill, LIBRARY, PAGE, SIGNS } from "../words";
 import { resumePlan, type SessionSummary } from "../net/api";
 import { Badge } from "../ui/Badge";
 import { formatAge } from "../ui/format";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ASKS } from "../generated/words";
+import { ASKS } from "../words";
 import { attentionOf } from "./attention";
 
 it("describes what each kind of waiting session needs from the user", () => {

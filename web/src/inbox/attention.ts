@@ -1,4 +1,4 @@
-import { ASKS, wordFor } from "../generated/words";
+import { ASKS, wordFor } from "../words";
 import type { SessionSummary } from "../net/api";
 import type { Tone } from "../ui/Badge";
 

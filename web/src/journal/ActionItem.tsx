@@ -2,7 +2,7 @@
 import { Button, Loader } from "@mantine/core";
 import { useState } from "react";
 import { useDisplayName, useSession } from "../app/sessionContext";
-import { ACTIONS, fill, JOURNAL, REASONS, REVIEW, RULINGS, wordFor } from "../generated/words";
+import { ACTIONS, fill, JOURNAL, REASONS, REVIEW, RULINGS, wordFor } from "../words";
 import { artefactUrl } from "../net/api";
 import { Badge } from "../ui/Badge";
 import { Arguments } from "../ui/Details";

@@ -2,7 +2,7 @@
 import { lazy } from "react";
 import { useSession } from "../app/sessionContext";
 import { JudgeButtons } from "../flow/JudgeButtons";
-import { fill, JOURNAL, REVIEW } from "../generated/words";
+import { fill, JOURNAL, REVIEW } from "../words";
 import { checkMark, checkWord } from "../review/Checks";
 import { questionsOf } from "../review/questionSet";
 import { Badge } from "../ui/Badge";

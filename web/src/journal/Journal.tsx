@@ -1,7 +1,7 @@
 // The session's history. Screen readers announce new entries.
 import { lazy, memo } from "react";
 import { useDisplayName, useSession } from "../app/sessionContext";
-import { fill, JOURNAL, PAGE } from "../generated/words";
+import { fill, JOURNAL, PAGE } from "../words";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { formatTime } from "../ui/format";
 import { Markdown } from "../ui/Markdown";

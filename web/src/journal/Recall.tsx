@@ -2,7 +2,7 @@
 import { Switch } from "@mantine/core";
 import { navigate, sessionPath } from "../app/route";
 import { useRequestChoice } from "../compose/requestChoice";
-import { fill, JOURNAL } from "../generated/words";
+import { fill, JOURNAL } from "../words";
 import type { Recalled } from "../protocol";
 import styles from "./Recall.module.css";
 import detailsStyles from "../ui/Details.module.css";

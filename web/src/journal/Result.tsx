@@ -1,5 +1,5 @@
 // The result of a tool: program output as such, anything else pretty-printed.
-import { fill, JOURNAL, RUN_ENDED, wordFor } from "../generated/words";
+import { fill, JOURNAL, RUN_ENDED, wordFor } from "../words";
 import { LongText } from "../ui/Details";
 import styles from "./Result.module.css";
 import typography from "../ui/typography.module.css";

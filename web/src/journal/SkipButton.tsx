@@ -3,7 +3,7 @@ import { Button, Modal, Textarea } from "@mantine/core";
 import { useState } from "react";
 import { type CommandSender, useCan, useCommand, useSnapshot } from "../app/sessionContext";
 import { useTextDraft } from "../app/useDraft";
-import { ACTIONS, fill, REVIEW } from "../generated/words";
+import { ACTIONS, fill, REVIEW } from "../words";
 import type { Command } from "../protocol";
 import { Problem } from "../ui/Problem";
 import { parseStepOutput } from "./stepOutput";

@@ -1,6 +1,6 @@
 // One turn: its sub-goal, its actions, and the verdict.
 import { useSession } from "../app/sessionContext";
-import { fill, JOURNAL, VERDICTS } from "../generated/words";
+import { fill, JOURNAL, VERDICTS } from "../words";
 import type { VerdictLine } from "../protocol";
 import { Badge } from "../ui/Badge";
 import { formatTime } from "../ui/format";

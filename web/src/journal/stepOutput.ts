@@ -1,5 +1,5 @@
 // Parses what a user types as the output of a step: JSON, or else plain text. Pure.
-import { fill, REVIEW } from "../generated/words";
+import { fill, REVIEW } from "../words";
 
 interface ParsedOutput {
   value: unknown;

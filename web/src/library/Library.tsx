@@ -5,7 +5,7 @@ import { lazy, useEffect, useState } from "react";
 import { sessionPath } from "../app/route";
 import { suggest } from "../compose/suggestion";
 import { readableName } from "../flow/spec";
-import { fill, LIBRARY, PAGE, SIGNS, TEMPLATES, WORKFLOWS } from "../generated/words";
+import { fill, LIBRARY, PAGE, SIGNS, TEMPLATES, WORKFLOWS } from "../words";
 import { fetchLibrary, fetchProposals } from "../net/api";
 import type { LibraryEntry, Proposal } from "../protocol";
 import { Templates } from "../templates/Templates";

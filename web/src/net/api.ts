@@ -1,5 +1,5 @@
 // The page's HTTP requests to the gateway.
-import { fill, PAGE, TROUBLE } from "../generated/words";
+import { fill, PAGE, TROUBLE } from "../words";
 import type { ScheduleRequest } from "../templates/schedule";
 import { parseJson } from "./json";
 import { ROOT } from "./root";

@@ -1,5 +1,5 @@
 // The client of one session: its state, its socket and its unsent commands. An external store for React.
-import { fill, TROUBLE } from "../generated/words";
+import { fill, TROUBLE } from "../words";
 import type { Command, ServerMessage } from "../protocol";
 import { reduce, withoutNotice } from "../state/reduce";
 import { emptyState, isBehind, isTransient, type SessionState } from "../state/state";

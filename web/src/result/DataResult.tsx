@@ -3,7 +3,7 @@ import { Button, CopyButton, Loader, SegmentedControl } from "@mantine/core";
 import { lazy, useEffect, useState } from "react";
 import { useSession } from "../app/sessionContext";
 import type { QueryResult } from "../flow/queryResult";
-import { fill, SIGNS, TABLES, TROUBLE } from "../generated/words";
+import { fill, SIGNS, TABLES, TROUBLE } from "../words";
 import { fetchArtefact } from "../net/api";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { DownloadIcon } from "../ui/icons";

@@ -1,7 +1,7 @@
 // A query's result as a table: sortable columns, with paging.
 import { ActionIcon } from "@mantine/core";
 import { useState } from "react";
-import { TABLES } from "../generated/words";
+import { TABLES } from "../words";
 import { LeftIcon, RightIcon } from "../ui/icons";
 import { cellText, isNumericColumn, nextSorting, PAGE_SIZE, rowCountText, type Sorting, sortRows, type Table } from "./table";
 import styles from "./ResultTable.module.css";

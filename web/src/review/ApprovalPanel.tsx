@@ -3,7 +3,7 @@ import { Button } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { useCommand, useCommands, useSession } from "../app/sessionContext";
 import { SqlApproval, sqlOf } from "../flow/SqlApproval";
-import { ACTIONS, fill, REVIEW } from "../generated/words";
+import { ACTIONS, fill, REVIEW } from "../words";
 import { previewAction } from "../net/api";
 import type { ActionSection } from "../protocol";
 import { Badge } from "../ui/Badge";

@@ -1,5 +1,5 @@
 // Checks of a plan or of code, and the code's tests. A skipped check or a note is neutral.
-import { REVIEW } from "../generated/words";
+import { REVIEW } from "../words";
 import type { Check } from "../protocol";
 import styles from "./Checks.module.css";
 import typography from "../ui/typography.module.css";

@@ -3,7 +3,7 @@ import { Button } from "@mantine/core";
 import { lazy, useMemo, useState } from "react";
 import { useCommand, useDisplayName, useSession } from "../app/sessionContext";
 import { useDraftState } from "../app/useDraft";
-import { ACTIONS, fill, JOURNAL, REVIEW, REVIEW_STATES, wordFor } from "../generated/words";
+import { ACTIONS, fill, JOURNAL, REVIEW, REVIEW_STATES, wordFor } from "../words";
 import type { CodeView } from "../protocol";
 import { codeVersions } from "../state/versions";
 import { LazyBoundary } from "../ui/LazyBoundary";

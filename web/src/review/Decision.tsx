@@ -4,7 +4,7 @@ import { type ReactNode, useEffect, useEffectEvent } from "react";
 import { type CommandSender, useCan, useCommand, useSession } from "../app/sessionContext";
 import { type DraftField, useOptionalField } from "../app/useDraft";
 import { MAX_LENGTH, TooLong } from "../compose/TooLong";
-import { ACTIONS, REVIEW } from "../generated/words";
+import { ACTIONS, REVIEW } from "../words";
 import { codePointLength } from "../state/codePoints";
 import type { Notice } from "../state/state";
 import { CheckIcon, RetryIcon, CommentIcon } from "../ui/icons";

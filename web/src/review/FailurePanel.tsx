@@ -2,7 +2,7 @@
 import { Button } from "@mantine/core";
 import { lazy } from "react";
 import { useCan, useCommand, useSnapshot } from "../app/sessionContext";
-import { ACTIONS, fill, REVIEW, STATES, STATUS, TROUBLE } from "../generated/words";
+import { ACTIONS, fill, REVIEW, STATES, STATUS, TROUBLE } from "../words";
 import type { Snapshot } from "../state/state";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { PlayIcon, RetryIcon } from "../ui/icons";

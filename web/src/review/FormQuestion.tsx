@@ -3,7 +3,7 @@ import { Button } from "@mantine/core";
 import { useRef, useState } from "react";
 import { useCommand } from "../app/sessionContext";
 import { useFormDraft } from "../app/useDraft";
-import { PAGE, REVIEW } from "../generated/words";
+import { PAGE, REVIEW } from "../words";
 import type { QuestionSection } from "../protocol";
 import { ArgumentInput } from "../takeover/ArgumentInput";
 import { emptyValue, fieldsOf, missingFields, parseFields } from "../takeover/fields";

@@ -1,7 +1,7 @@
 // Text that becomes a field on click or Enter, and text again on blur.
 import { Textarea, UnstyledButton } from "@mantine/core";
 import { type KeyboardEvent, type ReactNode, useState } from "react";
-import { fill, REVIEW } from "../generated/words";
+import { fill, REVIEW } from "../words";
 import { InlineText } from "../ui/InlineText";
 import styles from "./InlineEdit.module.css";
 import typography from "../ui/typography.module.css";

@@ -5,7 +5,7 @@ import { useCan, useCommand, useSession, useSnapshot } from "../app/sessionConte
 import { isTexts, useDraft, useTextDraft } from "../app/useDraft";
 import { useRequestChoice } from "../compose/requestChoice";
 import { JudgeButtons } from "../flow/JudgeButtons";
-import { ACTIONS, COMPOSER, OPTIONS, REVIEW, TEMPLATES, wordFor } from "../generated/words";
+import { ACTIONS, COMPOSER, OPTIONS, REVIEW, TEMPLATES, wordFor } from "../words";
 import { exportUrl } from "../net/api";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { BookIcon, CheckIcon, DownloadIcon, PlayIcon } from "../ui/icons";

@@ -2,7 +2,7 @@
 import { Button } from "@mantine/core";
 import { lazy } from "react";
 import { useCan, useCommand } from "../app/sessionContext";
-import { ACTIONS, fill, REVIEW } from "../generated/words";
+import { ACTIONS, fill, REVIEW } from "../words";
 import type { ActionSpec, OfferSection, StepSection } from "../protocol";
 import { holdsChanges, type Snapshot } from "../state/state";
 import { Arguments } from "../ui/Details";

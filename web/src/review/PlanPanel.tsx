@@ -3,7 +3,7 @@ import { Button } from "@mantine/core";
 import { type MouseEvent, useEffect, useEffectEvent, useMemo, useState } from "react";
 import { useCan, useClient, useCommand, useDisplayName, useSession } from "../app/sessionContext";
 import { useDraftState } from "../app/useDraft";
-import { ACTIONS, fill, JOURNAL, REVIEW, REVIEW_STATES, wordFor } from "../generated/words";
+import { ACTIONS, fill, JOURNAL, REVIEW, REVIEW_STATES, wordFor } from "../words";
 import type { PlanView } from "../protocol";
 import type { Notice } from "../state/state";
 import { planText, planVersions } from "../state/versions";

@@ -2,7 +2,7 @@
 // Backspace removes an empty one; a step with a tool has a form.
 import { Button, VisuallyHidden } from "@mantine/core";
 import { type KeyboardEvent, lazy, useEffect, useRef, useState } from "react";
-import { fill, REVIEW } from "../generated/words";
+import { fill, REVIEW } from "../words";
 import type { PlanPreviews, StepOutput, StepSection } from "../protocol";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { PlusIcon } from "../ui/icons";

@@ -2,7 +2,7 @@
 import { lazy } from "react";
 import { useCommand, useSession } from "../app/sessionContext";
 import { tablesOf } from "../flow/tables";
-import { PAGE, REVIEW } from "../generated/words";
+import { PAGE, REVIEW } from "../words";
 import { Markdown } from "../ui/Markdown";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { Problem } from "../ui/Problem";

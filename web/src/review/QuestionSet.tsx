@@ -4,7 +4,7 @@ import { Button, Checkbox, Radio, TextInput } from "@mantine/core";
 import { type KeyboardEvent, useId, useRef, useState } from "react";
 import { useCommand } from "../app/sessionContext";
 import { useDraft } from "../app/useDraft";
-import { fill, PAGE, REVIEW } from "../generated/words";
+import { fill, PAGE, REVIEW } from "../words";
 import type { FurtherQuestionSection, QuestionSection } from "../protocol";
 import { Markdown } from "../ui/Markdown";
 import { Problem } from "../ui/Problem";

@@ -2,7 +2,7 @@
 import { Button, NumberInput } from "@mantine/core";
 import { useState } from "react";
 import { useCan, useCommand, useSession } from "../app/sessionContext";
-import { REVIEW } from "../generated/words";
+import { REVIEW } from "../words";
 import type { Snapshot } from "../protocol";
 import { Problem } from "../ui/Problem";
 import styles from "./RaiseBudget.module.css";

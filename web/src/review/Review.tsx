@@ -3,7 +3,7 @@
 import { Alert, Button, Loader, SegmentedControl } from "@mantine/core";
 import { lazy, type ReactNode, useState } from "react";
 import { useSession, useSnapshot } from "../app/sessionContext";
-import { fill, JOURNAL, REVIEW, SIGNS } from "../generated/words";
+import { fill, JOURNAL, REVIEW, SIGNS } from "../words";
 import { isWorking, type Snapshot } from "../state/state";
 import { LazyBoundary } from "../ui/LazyBoundary";
 import { FailurePanel } from "./FailurePanel";

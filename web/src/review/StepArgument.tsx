@@ -1,7 +1,7 @@
 // One argument of a step: its field, and a menu that inserts a reference to another step's result.
 import { ActionIcon, Menu } from "@mantine/core";
 import { useEffect, useRef } from "react";
-import { fill, REVIEW } from "../generated/words";
+import { fill, REVIEW } from "../words";
 import { ArgumentInput } from "../takeover/ArgumentInput";
 import type { Field, FieldValue } from "../takeover/fields";
 import { LinkIcon } from "../ui/icons";

@@ -1,5 +1,5 @@
 // The tool call of a plan step: tool, arguments, effect, and dependencies.
-import { fill, REVIEW } from "../generated/words";
+import { fill, REVIEW } from "../words";
 import type { StepOutput, StepSection } from "../protocol";
 import { Badge } from "../ui/Badge";
 import { EffectBadge } from "../ui/EffectBadge";

@@ -1,6 +1,6 @@
 // The changes between two versions of an execution plan, one line per step.
 import { useDisplayName } from "../app/sessionContext";
-import { fill, REVIEW } from "../generated/words";
+import { fill, REVIEW } from "../words";
 import type { StepSection } from "../protocol";
 import type { PlanVersion } from "../state/versions";
 import { Badge } from "../ui/Badge";

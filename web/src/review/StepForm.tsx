@@ -1,7 +1,7 @@
 // The form of a plan step with a tool: the tool, its arguments, a description, and what it comes after.
 import { Button, Loader, MultiSelect, Textarea } from "@mantine/core";
 import { useEffect, useEffectEvent, useId, useState } from "react";
-import { ACTIONS, fill, PAGE, REVIEW, SIGNS } from "../generated/words";
+import { ACTIONS, fill, PAGE, REVIEW, SIGNS } from "../words";
 import { fetchTools } from "../net/api";
 import type { StepOutput, ToolSpec } from "../protocol";
 import { emptyValue, fieldsOf, type FieldValue, parseFields, toFieldValues } from "../takeover/fields";

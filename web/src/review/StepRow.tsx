@@ -1,7 +1,7 @@
 // One step of a plan: number and drag handle, text, tool call, state, and buttons.
 import { ActionIcon, Checkbox } from "@mantine/core";
 import type { CSSProperties, KeyboardEvent, PointerEvent, ReactNode } from "react";
-import { fill, REVIEW } from "../generated/words";
+import { fill, REVIEW } from "../words";
 import type { Preview, StepSection } from "../protocol";
 import { Badge } from "../ui/Badge";
 import { Changes } from "../ui/Changes";

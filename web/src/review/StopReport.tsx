@@ -1,6 +1,6 @@
 // After a stop in a turn, or after a cancelled plan: what was done, what may still happen, and what will not.
 import { useSession } from "../app/sessionContext";
-import { REVIEW } from "../generated/words";
+import { REVIEW } from "../words";
 import type { ActionEntry, TurnEntry } from "../journal/entries";
 import { useEntries } from "../journal/useEntries";
 import styles from "./StopReport.module.css";

@@ -1,6 +1,6 @@
 // Selects the version to show, and a version to compare it with.
 import { Button, NativeSelect } from "@mantine/core";
-import { ACTIONS, fill, JOURNAL, REVIEW } from "../generated/words";
+import { ACTIONS, fill, JOURNAL, REVIEW } from "../words";
 import styles from "./VersionBar.module.css";
 import typography from "../ui/typography.module.css";
 

@@ -2,7 +2,7 @@
 import { Button, TextInput } from "@mantine/core";
 import type { useCommand } from "../app/sessionContext";
 import { type DraftField, type OptionalField, useOptionalField } from "../app/useDraft";
-import { ACTIONS, fill, JOURNAL, REASONS, REVIEW, wordFor } from "../generated/words";
+import { ACTIONS, fill, JOURNAL, REASONS, REVIEW, wordFor } from "../words";
 import type { ActionSection } from "../protocol";
 import buttons from "../ui/buttons.module.css";
 

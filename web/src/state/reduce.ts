@@ -1,5 +1,5 @@
 // The only place where the gateway's messages change the state on the screen. Pure and total.
-import { fill, TROUBLE } from "../generated/words";
+import { fill, TROUBLE } from "../words";
 import type { EntryOrUpdate, JournalEntry, ServerMessage, ServerMessageOf, Snapshot } from "../protocol";
 import { codePointLength, codePointPrefix } from "./codePoints";
 import { type Draft, isTransient, type Notice, type SessionState, TRANSIENT_CODES } from "./state";

@@ -1,7 +1,7 @@
 // The form field for one argument of a tool. A reference to a step's output is always text.
 import { Checkbox, NativeSelect, NumberInput, TagsInput, Textarea, TextInput } from "@mantine/core";
 import type { KeyboardEvent } from "react";
-import { PAGE, REVIEW } from "../generated/words";
+import { PAGE, REVIEW } from "../words";
 import { ADDITIONAL, type Field, type FieldValue } from "./fields";
 
 interface Props {

@@ -2,7 +2,7 @@
 import { Button } from "@mantine/core";
 import { useState } from "react";
 import { useSession } from "../app/sessionContext";
-import { PAGE } from "../generated/words";
+import { PAGE } from "../words";
 import type { ToolSpec } from "../protocol";
 import { ToolForm } from "./ToolForm";
 import { ToolPicker } from "./ToolPicker";

@@ -3,7 +3,7 @@ import { Button } from "@mantine/core";
 import { useState } from "react";
 import { useCommand, useSession } from "../app/sessionContext";
 import { useFormDraft } from "../app/useDraft";
-import { PAGE, REVIEW } from "../generated/words";
+import { PAGE, REVIEW } from "../words";
 import { previewCall } from "../net/api";
 import type { OwnAction, ToolSpec } from "../protocol";
 import { Changes, type PreviewState } from "../ui/Changes";

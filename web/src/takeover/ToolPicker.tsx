@@ -2,7 +2,7 @@
 import { Loader, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useEffect, useState } from "react";
-import { PAGE, SIGNS } from "../generated/words";
+import { PAGE, SIGNS } from "../words";
 import { fetchTools } from "../net/api";
 import type { ToolSpec } from "../protocol";
 import { EffectBadge } from "../ui/EffectBadge";

@@ -1,7 +1,7 @@
 // Imports a template from a YAML or JSON file.
 import { Button, FileButton } from "@mantine/core";
 import { useRef, useState } from "react";
-import { fill, TEMPLATES } from "../generated/words";
+import { fill, TEMPLATES } from "../words";
 import { importTemplate } from "../net/api";
 import { useSubmit } from "../ui/useSubmit";
 import typography from "../ui/typography.module.css";

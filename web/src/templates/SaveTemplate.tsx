@@ -2,7 +2,7 @@
 import { Button, Checkbox, Loader, Modal, TextInput } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { useState } from "react";
-import { ACTIONS, fill, SIGNS, TEMPLATES } from "../generated/words";
+import { ACTIONS, fill, SIGNS, TEMPLATES } from "../words";
 import { fetchCandidates, saveTemplate, type TemplateSource } from "../net/api";
 import type { CandidatePage, TemplateView } from "../protocol";
 import { useRestoreFocus } from "../ui/hooks";

@@ -1,7 +1,7 @@
 // When a template runs by itself: never, daily, or once; and with which values.
 import { Loader, SegmentedControl, TextInput } from "@mantine/core";
 import { useState } from "react";
-import { ACTIONS, fill, SIGNS, TEMPLATES, wordFor } from "../generated/words";
+import { ACTIONS, fill, SIGNS, TEMPLATES, wordFor } from "../words";
 import { fetchTemplate, scheduleTemplate } from "../net/api";
 import type { TemplateView } from "../protocol";
 import { formatDateTime } from "../ui/format";

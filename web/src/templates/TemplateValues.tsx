@@ -1,6 +1,6 @@
 // Form fields for the values of a template's parameters.
 import { useFormDraft } from "../app/useDraft";
-import { REVIEW } from "../generated/words";
+import { REVIEW } from "../words";
 import { ArgumentInput } from "../takeover/ArgumentInput";
 import { emptyValue, type Field, fieldsOf, type FieldValue, missingFields, parseFields, toFieldValues } from "../takeover/fields";
 

@@ -1,7 +1,7 @@
 // The user's templates, and those that come with Parley.
 import { Button, Loader } from "@mantine/core";
 import { useState } from "react";
-import { ACTIONS, fill, SIGNS, TEMPLATES } from "../generated/words";
+import { ACTIONS, fill, SIGNS, TEMPLATES } from "../words";
 import { deleteTemplate, fetchTemplates, templateFileUrl } from "../net/api";
 import type { TemplateLine } from "../protocol";
 import { Badge } from "../ui/Badge";

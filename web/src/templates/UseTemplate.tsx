@@ -3,7 +3,7 @@ import { Loader } from "@mantine/core";
 import { useState } from "react";
 import { navigate } from "../app/route";
 import { requestFields, useRequestChoice } from "../compose/requestChoice";
-import { ACTIONS, SIGNS, TEMPLATES } from "../generated/words";
+import { ACTIONS, SIGNS, TEMPLATES } from "../words";
 import { fetchTemplate, startFromTemplate } from "../net/api";
 import type { TemplateView } from "../protocol";
 import { InlineText } from "../ui/InlineText";

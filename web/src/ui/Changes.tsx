@@ -1,6 +1,6 @@
 // A preview of the changes of a call, before → after, from the executor.
 import { Loader, VisuallyHidden } from "@mantine/core";
-import { fill, REVIEW } from "../generated/words";
+import { fill, REVIEW } from "../words";
 import type { Preview } from "../protocol";
 import { formatInline, splitCommonPrefix } from "./values";
 import styles from "./Changes.module.css";

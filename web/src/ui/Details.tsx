@@ -1,7 +1,7 @@
 // Arguments as a list of names and values, and long text that expands.
 import { UnstyledButton } from "@mantine/core";
 import { useState } from "react";
-import { fill, JOURNAL, TABLES } from "../generated/words";
+import { fill, JOURNAL, TABLES } from "../words";
 import { formatInline, formatPretty, truncate } from "./values";
 import styles from "./Details.module.css";
 import typography from "./typography.module.css";

@@ -1,5 +1,5 @@
 // The effect of a call, in words.
-import { REVIEW } from "../generated/words";
+import { REVIEW } from "../words";
 import { Badge } from "./Badge";
 import typography from "./typography.module.css";
 

@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { Component, type ReactNode, Suspense } from "react";
-import { TROUBLE } from "../generated/words";
+import { TROUBLE } from "../words";
 import typography from "./typography.module.css";
 
 /**

@@ -2,7 +2,7 @@
 import { Notification } from "@mantine/core";
 import { useEffect } from "react";
 import { useClient, useSession } from "../app/sessionContext";
-import { SIGNS, TROUBLE } from "../generated/words";
+import { SIGNS, TROUBLE } from "../words";
 import { type Notice, TRANSIENT_CODES } from "../state/state";
 import { WarningIcon } from "./icons";
 import styles from "./Notices.module.css";

@@ -1,5 +1,5 @@
 // A refusal, beside the control that caused it.
-import { TROUBLE } from "../generated/words";
+import { TROUBLE } from "../words";
 import type { Notice } from "../state/state";
 import typography from "./typography.module.css";
 

@@ -1,5 +1,5 @@
 // Numbers, times and names for display.
-import { STATES, wordFor } from "../generated/words";
+import { STATES, wordFor } from "../words";
 
 export function formatCount(value: number): string {
   if (value < 1000) return String(value);
