@@ -140,11 +140,12 @@ class ChatSession:
 
     def _show_event(self, message: ScreenEvent) -> None:
         """Show an event. Those from before this client joined are shown together, as a summary."""
-        event, joined = message.event, self._joined_version or 0
-        if event.version > joined:
-            if rendered := render_journal.render_event(message, self.view, mine=self._connection.sent_here(event.id)):
+        joined = self._joined_version or 0
+        if message.version > joined:
+            mine = self._connection.sent_here(message.event_id)
+            if rendered := render_journal.render_event(message, self.view, mine=mine):
                 self._front.show(rendered)
-        elif event.version == joined:
+        elif message.version == joined:
             self._show_history()
 
     def _show_history(self) -> None:

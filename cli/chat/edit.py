@@ -9,9 +9,9 @@ from pydantic import JsonValue
 from cli.chat.effects import ChatEffect, SendMessage, ShowText
 from cli.chat.state import ChatView
 from cli.text import one_line
-from parley.events import facts
 from parley.events.values import Step
 from parley.protocol import client as c
+from parley.protocol.journal import ActionEntry
 from parley.protocol.screen import ActionSection
 from parley.protocol.views import CodeView, PlanView
 from parley.protocol.words import TERMINAL
@@ -141,15 +141,9 @@ def with_value(view: ChatView, name: str, value: str) -> ChatEffect:
 
 def last_result(view: ChatView) -> dict[str, JsonValue] | None:
     """The newest result table of the path."""
-    names = {action.action_id for action in view.actions} if is_on_path(view) else set()
-    results = [
-        outcome.result["result"]
-        for event in view.events
-        if isinstance(event, facts.ActionsFinished)
-        for outcome in event.outcomes
-        if outcome.action_id in names and isinstance(outcome.result, dict) and "result" in outcome.result
-    ]
-    tables = [result for result in results if isinstance(result, dict)]
+    entries = [view.screen.entry(f"action:{action.action_id}") for action in view.actions] if is_on_path(view) else []
+    outputs = [entry.result for entry in entries if isinstance(entry, ActionEntry) and isinstance(entry.result, dict)]
+    tables = [table for output in outputs if isinstance(table := output.get("result"), dict)]
     return tables[-1] if tables else None
 
 

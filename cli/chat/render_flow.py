@@ -12,8 +12,7 @@ from rich.text import Text
 from cli.chat.forms import TableOption
 from cli.chat.panels import TitledPanel, inset
 from cli.text import short, visible
-from parley.events.values import Outcome
-from parley.protocol.journal import TurnEntry
+from parley.protocol.journal import ActionEntry, TurnEntry
 from parley.protocol.screen import ActionSection, TurnSection
 from parley.protocol.views import PathView, PlannedPathView, PlanView
 from parley.protocol.words import ACTION_STATES, JOURNAL, PATHS
@@ -119,13 +118,13 @@ def path_details(turn: TurnSection, path: PathView, actions: Sequence[ActionSect
 # --- outputs of a node
 
 
-def node_outcome(tool: str, tokens: int, event: Outcome) -> RenderableType:
+def node_outcome(action: ActionEntry, tokens: int) -> RenderableType:
     """A node's outcome and outputs; a query's rows as a table."""
-    mark, style = ("✓", "green") if event.ok else ("✗", "red")
-    details = f" · {event.seconds:.1f} s" + (f" · {tokens:,} tokens" if tokens else "")
-    head = Text.assemble((f"{mark} ", style), visible(split_tool_name(tool)[1]), (details, "dim"))
-    outputs = event.result if isinstance(event.result, dict) else {}
-    parts: list[RenderableType] = [Text(short(event.error, MAX_TEXT), style="red")] if event.error else []
+    mark, style = ("✓", "green") if action.state == "finished" else ("✗", "red")
+    details = f" · {action.seconds:.1f} s" + (f" · {tokens:,} tokens" if tokens else "")
+    head = Text.assemble((f"{mark} ", style), visible(split_tool_name(action.tool)[1]), (details, "dim"))
+    outputs = action.result if isinstance(action.result, dict) else {}
+    parts: list[RenderableType] = [Text(short(action.error, MAX_TEXT), style="red")] if action.error else []
     if isinstance(sql := outputs.get("sql"), str) and sql:
         parts.append(Text(visible(sql), style="cyan"))
     words = {name: value for name, value in outputs.items() if name not in ("sql", "result", "answer") and value}

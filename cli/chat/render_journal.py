@@ -10,7 +10,6 @@ from cli.chat import render_flow, render_turn
 from cli.chat.panels import inset
 from cli.chat.state import ChatView
 from cli.text import short, visible
-from parley.events import facts
 from parley.protocol import journal as j
 from parley.protocol.screen import ScreenEvent
 from parley.protocol.views import PlannedPathView
@@ -27,14 +26,14 @@ def render_event(message: ScreenEvent, view: ChatView, *, mine: bool) -> Rendera
     parts = []
     for entry in message.entries:
         if isinstance(entry, j.EntryUpdate):
-            parts.append(_render_changed(entry, message, view, mine=mine))
+            parts.append(_render_changed(entry, view, mine=mine))
         else:
             parts.append(_render_added(entry, message, view, mine=mine))
     visible_parts = [part for part in parts if part is not None]
     return Group(*visible_parts) if visible_parts else None
 
 
-def _render_added(entry: j.AnyEntry, message: ScreenEvent, view: ChatView, *, mine: bool) -> RenderableType | None:  # noqa: PLR0911  one case per kind
+def _render_added(entry: j.AnyEntry, message: ScreenEvent, view: ChatView, *, mine: bool) -> RenderableType | None:  # noqa: C901, PLR0911  one case per kind
     match entry:
         case j.SaidEntry(intent="guidance") if mine and not view.is_replying:
             return Text(REVIEW["unread"], style="dim")
@@ -42,6 +41,8 @@ def _render_added(entry: j.AnyEntry, message: ScreenEvent, view: ChatView, *, mi
             return None
         case j.ActionEntry() | j.QuestionEntry() | j.TokensEntry():
             return None  # shown by their turn, by the request, and by the totals
+        case j.DecisionEntry(text=""):
+            return None  # shown by the action
         case j.PlanEntry() | j.CodeEntry() if view.gateway_request and view.gateway_request.version == entry.version:
             return None
         case j.TurnEntry():
@@ -56,7 +57,7 @@ def _render_added(entry: j.AnyEntry, message: ScreenEvent, view: ChatView, *, mi
                 entry, tools, walked=view.sections is not None and view.sections.path_standing is not None
             )
         case j.FailureEntry():
-            return _failure(entry, message)
+            return _failure(entry)
         case j.ReplyEntry():
             return Markdown(visible(entry.text), hyperlinks=False)
         case _:
@@ -65,12 +66,15 @@ def _render_added(entry: j.AnyEntry, message: ScreenEvent, view: ChatView, *, mi
 
 def _turn(entry: j.TurnEntry, message: ScreenEvent, view: ChatView) -> RenderableType | None:
     """A turn; None for the path of an approved plan, which was shown for approval."""
-    event = message.event
     if path := _path(view, entry):
         return None if entry.plan else render_flow.planned_path(entry, path)
     plan = view.screen.entry(entry.plan) if entry.plan else None
     title = plan.title if isinstance(plan, j.PlanEntry) else entry.sub_goal
-    return render_turn.turn_summary(entry, event, title) if isinstance(event, render_turn.Turn) else None
+    return render_turn.turn_summary(entry, _added_actions(message), title)
+
+
+def _added_actions(message: ScreenEvent) -> list[j.ActionEntry]:
+    return [entry for entry in message.entries if isinstance(entry, j.ActionEntry)]
 
 
 def _path(view: ChatView, turn: j.AnyEntry | None) -> PlannedPathView | None:
@@ -82,50 +86,40 @@ def _path(view: ChatView, turn: j.AnyEntry | None) -> PlannedPathView | None:
 
 
 def _path_change(entry: j.PathChangeEntry, message: ScreenEvent, view: ChatView) -> RenderableType:
-    override = message.event.override_id if isinstance(message.event, facts.TurnChanged) else None
-    by_hand = _action(view, override) if override else None
-    override_lines = [Text(f"  {visible(by_hand.gist)}", style="dim")] if isinstance(by_hand, j.ActionEntry) else []
+    values_set = [action.gist for action in _added_actions(message) if action.state == "finished"]
     return Group(
         journal_line(entry, view),
-        *override_lines,
+        *(Text(f"  {visible(gist)}", style="dim") for gist in values_set),
         inset(render_flow.path_line(view.actions)),
     )
 
 
-def _failure(entry: j.FailureEntry, message: ScreenEvent) -> RenderableType:
+def _failure(entry: j.FailureEntry) -> RenderableType:
     lines = [Text.assemble((f"✗ {visible(entry.title)}: ", "bold red"), visible(entry.reason))]
-    if raw := message.event.model_reply if isinstance(message.event, facts.SessionFailed) else "":
-        lines.append(Text(TERMINAL["raw_reply"].format(text=short(raw, 300)), style="dim"))
+    if entry.raw:
+        lines.append(Text(TERMINAL["raw_reply"].format(text=short(entry.raw, 300)), style="dim"))
     return Group(*lines)
 
 
-def _render_changed(
-    update: j.EntryUpdate, message: ScreenEvent, view: ChatView, *, mine: bool
-) -> RenderableType | None:
+def _render_changed(update: j.EntryUpdate, view: ChatView, *, mine: bool) -> RenderableType | None:
     match view.screen.entry(update.key):
         case j.ActionEntry() as action if "state" in update.set:
-            return _render_outcome(action, message, view, mine=mine)
+            if "seconds" in update.set:  # a call has ended
+                return _render_outcome(action, view)
+            is_shown = action.state in _QUIET or (mine and action.state == "approved")
+            return None if is_shown else journal_line(action, view)
         case j.TurnEntry(verdict=j.VerdictLine() as verdict) if "verdict" in update.set:
             return render_turn.verdict_lines(verdict)
-        case j.QuestionEntry(answer=str() as answer) if not mine:
-            return _line(message.event.actor, JOURNAL["answered"].format(text=short(answer, MAX_LINE)), view)
+        case j.QuestionEntry(answer=str() as answer, answered_by=by) if not mine:
+            return _line(by, JOURNAL["answered"].format(text=short(answer, MAX_LINE)), view)
         case _:
             return None
 
 
-def _render_outcome(
-    action: j.ActionEntry, message: ScreenEvent, view: ChatView, *, mine: bool
-) -> RenderableType | None:
-    """An action's result, or why it has none."""
-    outcomes = message.event.outcomes if isinstance(message.event, facts.ActionsFinished) else ()
-    outcome = next((outcome for outcome in outcomes if outcome.action_id == action.action_id), None)
-    if outcome and _path(view, view.screen.entry(f"turn:{action.turn}")):
-        return render_flow.node_outcome(action.tool, _tokens(view, action), outcome)
-    if outcome:
-        return render_turn.action_outcome(outcome, action.tool, action.gist)
-    if action.state in _QUIET or (mine and action.state == "approved"):
-        return None
-    return journal_line(action, view)
+def _render_outcome(action: j.ActionEntry, view: ChatView) -> RenderableType:
+    if _path(view, view.screen.entry(f"turn:{action.turn}")):
+        return render_flow.node_outcome(action, _tokens(view, action))
+    return render_turn.action_outcome(action)
 
 
 def _tokens(view: ChatView, action: j.ActionEntry) -> int:
@@ -150,7 +144,7 @@ def journal_lines(view: ChatView) -> list[Text]:
 
 
 def _is_hidden(entry: j.AnyEntry) -> bool:
-    silent = isinstance(entry, j.PathChangeEntry) and not entry.text
+    silent = isinstance(entry, j.PathChangeEntry | j.DecisionEntry) and not entry.text
     return silent or isinstance(entry, j.TokensEntry) or (isinstance(entry, j.ActionEntry) and entry.state == "dropped")
 
 
@@ -176,7 +170,7 @@ def journal_line(entry: j.AnyEntry, view: ChatView) -> Text:  # noqa: PLR0911  o
             return Text.assemble(head, visible(entry.tool), (f" · {short(text, MAX_LINE)}", "dim"))
         case j.FailureEntry():
             return _line("", f"{entry.title}: {short(entry.reason, MAX_LINE)}", view, "red")
-        case j.NoteEntry():
+        case j.NoteEntry() | j.DecisionEntry():
             return _line(entry.by, short(entry.text, MAX_LINE), view, _STYLES[entry.tone])
         case j.TokensEntry():
             return _line("", f"{entry.tokens:,} tokens", view)

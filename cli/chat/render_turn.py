@@ -12,9 +12,8 @@ from rich.text import Text
 from cli.chat.panels import PythonSource, TitledPanel, inset
 from cli.chat.state import ChatView
 from cli.text import short, visible
-from parley.events import facts
 from parley.events.offers import OfferedCode, OfferedDraft, OfferedPlan, OfferedTurn
-from parley.events.values import ActionSpec, Outcome
+from parley.events.values import ActionSpec
 from parley.protocol import journal as j
 from parley.protocol.screen import ActionSection, OfferSection
 from parley.protocol.tools import Change, Preview
@@ -26,41 +25,48 @@ from shared.domain.user_commands import RUN_CODE
 MAX_VALUE, MAX_TEXT = 120, 300  # characters shown of a value and of a text
 
 
-Turn = facts.TurnPlanned | facts.TurnRequested | facts.PlanApproved
-
-
-def turn_summary(entry: j.TurnEntry, event: Turn, title: str) -> RenderableType:
+def turn_summary(entry: j.TurnEntry, actions: Sequence[j.ActionEntry], title: str) -> RenderableType:
     """A turn with its goal and actions."""
     parts: list[RenderableType] = [Text.assemble((f"▸ Turn {entry.number}: ", "bold cyan"), (visible(title), "bold"))]
     if entry.reasoning:
         parts.append(inset(Text(short(entry.reasoning, MAX_TEXT), style="dim")))
-    if isinstance(event, facts.TurnPlanned) and len(event.sub_goals) > 1:
-        goals = " › ".join(short(goal, 60) for goal in event.sub_goals)
+    if len(entry.sub_goals) > 1:
+        goals = " › ".join(short(goal, 60) for goal in entry.sub_goals)
         parts.append(inset(Text(f"way: {goals}", style="dim")))
     if entry.recalled:
         notes = "; ".join(short(item.request, 50) for item in entry.recalled)
         count = len(entry.recalled)
         recalled = JOURNAL["recalled_one"] if count == 1 else JOURNAL["recalled"].format(count=count)
         parts.append(inset(Text(f"{recalled}: {notes}", style="dim")))
-    parts += [inset(call_lines(action)) for action in event.actions if action.tool != RUN_CODE]
-    if not event.actions:
+    parts += [inset(_planned_call(action)) for action in actions if action.tool != RUN_CODE]
+    if not actions:
         parts.append(inset(Text(JOURNAL["answer_follows"], style="dim")))
     return Group(*parts)
 
 
-def call_lines(action: ActionSpec) -> RenderableType:
+def _planned_call(entry: j.ActionEntry) -> RenderableType:
+    ruled_out = f"{entry.ruling}: {entry.why}" if entry.ruling in ("deny", "skip") else ""
+    return _call(entry.action_id, entry, needs_approval=bool(entry.approval), ruled_out=ruled_out)
+
+
+def _offered_call(spec: ActionSpec) -> RenderableType:
+    ruled_out = f"{spec.decision}: {spec.decision_reason}" if spec.decision in ("deny", "skip") else ""
+    return _call(spec.id, spec, needs_approval=bool(spec.approval_reason), ruled_out=ruled_out)
+
+
+def _call(action_id: str, call: j.ActionEntry | ActionSpec, *, needs_approval: bool, ruled_out: str) -> RenderableType:
     """A planned call with its notes, and what was corrected in it."""
-    notes: list[str] = [action.effect] if action.effect != "read" else []
-    notes += [f"after {', '.join(action.depends_on)}"] if action.depends_on else []
-    notes += [f"for “{short(action.sub_goal, 60)}”"] if action.sub_goal else []
-    notes += [PATHS["needs_approval"]] if action.approval_reason else []
-    notes += [f"{action.decision}: {action.decision_reason}"] if action.decision in ("deny", "skip") else []
+    notes: list[str] = [call.effect] if call.effect != "read" else []
+    notes += [f"after {', '.join(call.depends_on)}"] if call.depends_on else []
+    notes += [f"for “{short(call.sub_goal, 60)}”"] if call.sub_goal else []
+    notes += [PATHS["needs_approval"]] if needs_approval else []
+    notes += [ruled_out] if ruled_out else []
     line = Text.assemble(
-        (f"{visible(action.id)} ", "bold"),
-        f"{visible(action.tool)}({_arguments(action.arguments)})",
+        (f"{visible(action_id)} ", "bold"),
+        f"{visible(call.tool)}({_arguments(call.arguments)})",
         (f" · {visible(' · '.join(notes))}" if notes else "", "yellow"),
     )
-    repairs = [Text(f"    {_repaired(repair)}", style="dim") for repair in action.repairs]
+    repairs = [Text(f"    {_repaired(repair)}", style="dim") for repair in call.repairs]
     return Group(line, *repairs)
 
 
@@ -124,32 +130,32 @@ def _change(change: Change) -> Text:
 # --- outcomes
 
 
-def action_outcome(event: Outcome, tool: str, summary: str) -> RenderableType:
+def action_outcome(action: j.ActionEntry) -> RenderableType:
     """A program's output, or a tool's result as the journal words it."""
-    result = event.result if isinstance(event.result, dict) else {}
+    result = action.result if isinstance(action.result, dict) else {}
     if {"stdout", "stderr"} & result.keys():
-        return _program(event, result)
-    mark, style = ("✓", "green") if event.ok else ("✗", "red")
+        return _program(action, result)
+    ok = action.state == "finished"
+    mark, style = ("✓", "green") if ok else ("✗", "red")
     head = Text.assemble(
-        (f"{mark} {visible(event.action_id)} ", style), visible(tool), (f" · {event.seconds:.1f} s", "dim")
+        (f"{mark} {visible(action.action_id)} ", style), visible(action.tool), (f" · {action.seconds:.1f} s", "dim")
     )
-    lines = [Text(short(summary, MAX_TEXT), style="dim" if event.ok else "red")]
-    if event.size is not None:
-        lines.append(Text(JOURNAL["beginning"].format(size=f"{event.size:,} bytes"), style="dim"))
+    lines = [Text(short(action.gist, MAX_TEXT), style="dim" if ok else "red")]
+    if action.size is not None:
+        lines.append(Text(JOURNAL["beginning"].format(size=f"{action.size:,} bytes"), style="dim"))
     return Group(head, *(inset(line, 4) for line in lines))
 
 
-def _program(event: Outcome, result: Mapping[str, JsonValue]) -> RenderableType:
+def _program(action: j.ActionEntry, result: Mapping[str, JsonValue]) -> RenderableType:
     parts: list[RenderableType] = []
     for name, style in (("stdout", ""), ("stderr", "red")):
         if isinstance(text := result.get(name), str) and text.strip():
             parts.append(Text(visible(text.rstrip()), style=style))
-    if event.error:
-        parts.append(Text(visible(event.error), style="red"))
-    title = f"{event.action_id} {'ran' if event.ok else 'failed'} · {event.seconds:.1f} s"
-    return TitledPanel(
-        Group(*parts or [Text(JOURNAL["no_output"], style="dim")]), title, "green" if event.ok else "red"
-    )
+    if action.error:
+        parts.append(Text(visible(action.error), style="red"))
+    ok = action.state == "finished"
+    title = f"{action.action_id} {'ran' if ok else 'failed'} · {action.seconds:.1f} s"
+    return TitledPanel(Group(*parts or [Text(JOURNAL["no_output"], style="dim")]), title, "green" if ok else "red")
 
 
 _MARKS: Mapping[j.Tone, tuple[str, str]] = {"good": ("✓", "green"), "wait": ("◐", "yellow"), "bad": ("✗", "yellow")}
@@ -198,7 +204,7 @@ def _offer_body(draft: OfferedDraft, view: ChatView) -> Iterator[RenderableType]
             yield PythonSource(draft.code.rstrip())
         case OfferedTurn():
             yield Text(visible(draft.sub_goal), style="bold")
-            yield from map(call_lines, draft.actions)
+            yield from map(_offered_call, draft.actions)
         case _:
             assert_never(draft)
 

@@ -5,7 +5,6 @@ from typing import Literal
 
 from parley.client.connection import Received
 from parley.client.screen import LiveDraft, Screen
-from parley.events import SessionEvent
 from parley.protocol.screen import (
     ActionSection,
     OfferSection,
@@ -75,7 +74,6 @@ class ChatView:
     is_answering: bool = False
     is_online: bool = True
     draft: LiveDraft | None = None
-    events: tuple[SessionEvent, ...] = field(default=(), repr=False, compare=False)
     screen: Screen = field(default_factory=Screen, repr=False, compare=False)
 
     @property
@@ -142,8 +140,8 @@ def fold(view: ChatView, message: Received, screen: Screen) -> ChatView:
             return replace(view, greeting=message, session_id=message.session_id, gateway_request=InputRequest("start"))
         case ScreenDelta():
             return replace(view, draft=screen.draft)
-        case ScreenEvent(event=event):
-            return _with_sections(replace(view, version=event.version, events=(*view.events, event)), screen)
+        case ScreenEvent(version=version):
+            return _with_sections(replace(view, version=version), screen)
         case ScreenSnapshot():
             return _with_sections(view, screen)
     return view

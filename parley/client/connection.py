@@ -172,14 +172,15 @@ class Connection:
         """
         if self._stage != "attached":
             return None
-        if isinstance(message, v.ScreenEvent) and message.event.version > self.after + 1:
+        if isinstance(message, v.ScreenEvent) and message.version > self.after + 1:
             await self._resume()
             return None
         if isinstance(message, s.EventMessage | v.ScreenEvent):
-            if message.event.version <= self.after:
+            version, event_id = _version_and_id(message)
+            if version <= self.after:
                 return None
-            self.after = message.event.version
-            self._pending.pop(message.event.id.removeprefix(f"{self.session_id}:"), None)
+            self.after = version
+            self._pending.pop(event_id.removeprefix(f"{self.session_id}:"), None)
             self._exists = True
             self._backoff.reset()
         if isinstance(message, v.ScreenEvent | v.ScreenDelta):
@@ -258,3 +259,10 @@ class Connection:
 def request_refused(error: s.Error) -> RequestRefused:
     """An error message as an exception."""
     return RequestRefused(error.code, error.message, error.hint)
+
+
+def _version_and_id(message: s.EventMessage | v.ScreenEvent) -> tuple[int, str]:
+    """The event's."""
+    if isinstance(message, v.ScreenEvent):
+        return message.version, message.event_id
+    return message.event.version, message.event.id

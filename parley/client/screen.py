@@ -74,7 +74,7 @@ class Screen:
         replied_to = self._work("reply")
         self._apply_changes(message.changed)
         self.can = self.can if message.can is None else message.can
-        self.version = max(self.version, message.event.version)
+        self.version = max(self.version, message.version)
         reply = self._work("reply")
         ends_reply = replied_to is not None and reply is None
         if self.draft and self.draft.work in (reply, self._work("work")):

@@ -1,7 +1,6 @@
 """The journal of a session in words: the entries that each event adds. Protocol 2 sends them with the event.
 
-An entry depends on its event alone. Later events may replace fields of an entry by its `key`. Texts that can be large
-stay in the events: `version`, `spec_in` and `result_in` name the event that has them.
+An entry depends on its event alone, and is complete. Later events may replace fields of an entry by its `key`.
 """
 
 from collections.abc import Iterable
@@ -10,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, Field, JsonValue, TypeAdapter
 
 from parley.events.facts import Intent
-from parley.events.values import Artefact, Check, Line, Recalled, is_empty
+from parley.events.values import Artefact, Check, Decision, Effect, Line, Recalled, Step, is_empty, is_none
 from parley.protocol.views import PlannedPathView, View
 
 Tone = Literal["good", "bad", "work", "wait", "plain"]
@@ -59,26 +58,32 @@ class ReplyEntry(JournalEntry):
 
 
 class PlanEntry(JournalEntry):
-    """A version of the plan. Its steps are in the event."""
+    """A version of the plan."""
 
     kind: Literal["plan"] = "plan"
     number: int = Field(description="counts the session's plans: 1, 2, 3 …")
     title: str = Field(description="“Plan” or “Path” with the number")
     summary: str = Field(description="the number of steps, in words")
     goal: str = Field(description="what the plan is for, in a sentence")
+    steps: tuple[Step, ...] = Field(description="what to do, in order")
+    notes: str = Field("", exclude_if=is_empty, description="anything the steps do not say")
+    reason: str = Field("", exclude_if=is_empty, description="the person's words that led to this version, if any did")
     path: PlannedPathView | None = Field(
         description="the path through nodes of flows; none: the plan does not walk a flow"
     )
 
 
 class CodeEntry(JournalEntry):
-    """A version of the code. The program is in the event."""
+    """A version of the code."""
 
     kind: Literal["code"] = "code"
     number: int = Field(description="counts the session's programs: 1, 2, 3 …")
     title: str = Field(description="“Code” with the number")
     summary: str = Field(description="the number of lines, in words")
+    code: str = Field(description="the whole program")
+    explanation: str = Field("", exclude_if=is_empty, description="what the generator says about it")
     checks: tuple[Check, ...] | None = Field(description="the checks of the program; null until they have run")
+    tests: str = Field("", exclude_if=is_empty, description="the tests that were written from the plan, if any")
 
 
 class QuestionEntry(JournalEntry):
@@ -89,6 +94,7 @@ class QuestionEntry(JournalEntry):
     text: str = Field(description="the question")
     options: tuple[str, ...] = Field(description="the answers to choose from; empty: any text")
     answer: str | None = Field(description="the user's answer in words; null until there is one")
+    answered_by: str = Field("", exclude_if=is_empty, description="who answered, once somebody did")
 
 
 class SubGoalLine(View):
@@ -103,13 +109,14 @@ class SubGoalLine(View):
 class VerdictLine(View):
     """The verdict on a turn."""
 
-    version: int = Field(description="version of the event that has the verdict, with the verifier's notes")
     status: str = Field(description="how the turn went, as the event says it: `success`, `partial`, `failure` …")
     word: str = Field(description="the status in words")
     tone: Tone = Field(description="tone of the status")
     text: str = Field(description="the reasons for the status")
     source: str = Field(description="who judged, in words")
     next: str = Field(description="what happens next, in words")
+    execution_analysis: str = Field("", exclude_if=is_empty, description="the verifier's analysis of the execution")
+    memory_analysis: str = Field("", exclude_if=is_empty, description="the verifier's analysis of the memory")
     sub_goals: tuple[SubGoalLine, ...] = Field(
         (), exclude_if=is_empty, description="one line for each sub-goal, if the turn had several"
     )
@@ -123,6 +130,7 @@ class TurnEntry(JournalEntry):
     sub_goal: str = Field(
         description="what the turn is for; empty for the turn of an approved plan, which has a goal of its own"
     )
+    sub_goals: tuple[str, ...] = Field((), exclude_if=is_empty, description="the planned sub-goals, in order, if any")
     selected_tool: str = Field("", description="the tool that the planner chose first")
     required_skills: tuple[str, ...] = Field((), description="the skills that the sub-goal needs")
     reasoning: str = Field("", description="why the planner chose it")
@@ -143,17 +151,38 @@ class ActionEntry(JournalEntry):
     turn: int = Field(description="number of its turn")
     tool: str = Field(description="name of the tool")
     place: int = Field(description="orders the turn's calls: larger is later")
-    spec_in: int = Field(description="version of the event that has its arguments")
+    description: str = Field("", exclude_if=is_empty, description="what it is for")
+    sub_goal: str = Field("", exclude_if=is_empty, description="the sub-goal that it serves, if the turn has several")
+    arguments: dict[str, JsonValue] = Field(
+        default_factory=dict, exclude_if=is_empty, description="the tool's arguments"
+    )
+    effect: Effect = Field(description="what the tool does to the world")
+    depends_on: tuple[str, ...] = Field((), exclude_if=is_empty, description="ids of actions that must succeed first")
+    approval: str | None = Field(None, exclude_if=is_none, description="why it needs an approval, if it does")
+    repairs: tuple[str, ...] = Field(
+        (), exclude_if=is_empty, description="corrections of the arguments that the model wrote"
+    )
+    ruling: Decision = Field("proceed", description="the domain's decision; only `skip` and `deny` prevent the call")
+    why: str = Field("", exclude_if=is_empty, description="the reason of the ruling, if it needs one")
     state: ActionState = Field(description="how far the call is; a `dropped` one is no longer shown")
     word: str = Field(description="the state in words")
     tone: Tone = Field(description="tone of the state")
     gist: str = Field(description="what it waits for, or what came of it, in one line")
     error: str = Field(description="why it failed, was declined or was skipped; empty where there is nothing to say")
-    result_in: int | None = Field(description="version of the event that has its result; null while there is none")
+    result: JsonValue = Field(None, exclude_if=is_none, description="the result; the tool defines its shape")
+    size: int | None = Field(
+        None, exclude_if=is_none, description="bytes of the whole result, where `result` is only its beginning"
+    )
+    artefact: Artefact | None = Field(description="where the whole result is kept; `result` is then its beginning")
+    given: bool = Field(False, exclude_if=is_empty, description="true: a person gave the result of a skipped call")
     seconds: float = Field(description="its duration in seconds")
     decided_by: str = Field(description="who approved or declined it; empty where it needed no approval")
-    artefact: Artefact | None = Field(description="where the whole result is kept; the event then has its beginning")
-    sub_goal: str = Field("", exclude_if=is_empty, description="the sub-goal that it serves, if the turn has several")
+    approved_by: str = Field("", exclude_if=is_empty, description="who approved it, by itself or with its plan")
+    approved_at: AwareDatetime | None = Field(None, exclude_if=is_none, description="when it was approved, if it was")
+    started_at: AwareDatetime | None = Field(None, exclude_if=is_none, description="when its last attempt began")
+    finished_at: AwareDatetime | None = Field(
+        None, exclude_if=is_none, description="when its outcome, or what was given instead, was recorded"
+    )
 
 
 class PathChangeEntry(JournalEntry):
@@ -176,12 +205,13 @@ class AnswerEntry(JournalEntry):
 
 
 class FailureEntry(JournalEntry):
-    """A failed stage. The model's invalid reply is in the event."""
+    """A failed stage."""
 
     kind: Literal["failure"] = "failure"
     title: str = Field(description="what failed, in words")
     reason: str = Field(description="why it failed")
     retryable: bool = Field(description="whether `retry` can help")
+    raw: str = Field("", exclude_if=is_empty, description="the model's raw reply, at most 20,000 characters")
 
 
 class NoteEntry(JournalEntry):
@@ -190,6 +220,28 @@ class NoteEntry(JournalEntry):
     kind: Literal["note"] = "note"
     tone: Tone = Field(description="tone of the line")
     text: str = Field(description="the line, to be read after the actor's name; a complete sentence if `by` is empty")
+
+
+class DecisionEntry(JournalEntry):
+    """A decision of a person about a plan, the code, an action or an answer, or that nobody decided in time."""
+
+    kind: Literal["decision"] = "decision"
+    decision: Literal["approved", "declined", "expired", "skipped", "discarded"] = Field(
+        description="what was decided; `expired`: nobody decided in time"
+    )
+    about: Literal["plan", "code", "action", "answer"] = Field(description="what the decision is about")
+    number: int = Field(0, exclude_if=is_empty, description="number of the plan or code, as people see it")
+    of_version: int | None = Field(None, exclude_if=is_none, description="version of that plan or code")
+    hash: str = Field("", exclude_if=is_empty, description="hash of the content that was approved")
+    action_id: str = Field("", exclude_if=is_empty, description="id of the action that the decision is about")
+    reason: str = Field("", exclude_if=is_empty, description="why, or what an approval of a plan allows in advance")
+    saved: bool = Field(False, exclude_if=is_empty, description="true: the answer is in the person's library")
+    tone: Tone = Field("plain", description="tone of the line")
+    text: str = Field(
+        "",
+        exclude_if=is_empty,
+        description="the line, to be read after the actor's name; an action's entry says its own",
+    )
 
 
 class TokensEntry(JournalEntry):
@@ -220,6 +272,7 @@ _Entry = (
     | AnswerEntry
     | FailureEntry
     | NoteEntry
+    | DecisionEntry
     | TokensEntry
 )
 AnyEntry = Annotated[_Entry, Field(discriminator="kind")]

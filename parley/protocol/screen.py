@@ -1,15 +1,14 @@
 """Protocol 2, `/ws?view=2`: everything that a screen shows of a session, so that clients need no rules of their own.
 
-First a `snapshot` with the whole view. With each event the event itself, its `entries` for the journal, and `changed`:
-the sections of the view that differ now, whole. `can` lists the client messages that would be accepted.
+First a `snapshot` with the whole view. With each event its `entries` for the journal, and `changed`: the sections of
+the view that differ now, whole. `can` lists the client messages that would be accepted.
 """
 
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, TypeAdapter
+from pydantic import AwareDatetime, Field, JsonValue, TypeAdapter
 
-from parley.events import SessionEvent
 from parley.events.offers import OfferedDraft
 from parley.events.values import Decision, Effect, Service, SessionSettings, Workflow, is_empty
 from parley.protocol import server as v1
@@ -59,7 +58,7 @@ class PollView(View):
 
 
 class ActionSection(View):
-    """An action of the current turn. Its result is in its event."""
+    """An action of the current turn. Its result is in its journal entry."""
 
     action_id: str = Field(description="the action's id")
     tool: str = Field(description="name of the tool")
@@ -285,10 +284,14 @@ class ScreenSnapshot(v1.ServerMessage):
 
 
 class ScreenEvent(v1.ServerMessage):
-    """One event as stored, the journal entries that it adds, and what it changed."""
+    """One event: the journal entries that it adds, and what it changed."""
 
     type: Literal["event"] = "event"
-    event: SessionEvent = Field(description="the event as stored: see [events](events.md)")
+    version: int = Field(description="version of the event: 1, 2, 3 …")
+    event_id: str = Field(
+        description="`<session_id>:<id>` for a message of a client with this `id`; else an id of the service's own"
+    )
+    at: AwareDatetime = Field(description="when it was decided, with its time zone")
     entries: tuple[EntryOrUpdate, ...] = Field(
         description="what it adds to the journal: [entries](#entries-of-the-journal) and updates of earlier ones"
     )

@@ -54,7 +54,7 @@ async def test_a_workflow_by_protocol_2(running: RunningParley, workflow: str) -
     entries = {entry["kind"] for entry in result["journal"]}
     if workflow == "conversation":
         assert result["view"]["code"]["status"] == "approved"
-        assert {"said", "plan", "code", "note"} <= entries
+        assert {"said", "plan", "code", "decision"} <= entries
     else:
         assert result["view"]["answer"]["text"]
         assert {entry["state"] for entry in result["journal"] if entry["kind"] == "action"} <= {"finished", "dropped"}

@@ -97,13 +97,14 @@ async def test_an_approval_without_a_version_approves_what_is_on_the_screen(worl
         await her.send("resume", session_id="s", after=0)
         assert (await her.until("snapshot"))["view"]["review"]["target"] == "plan"
         await her.send("approval", session_id="s", approved=True)
-        event = await her.event("plan.approved")
-        assert (event["plan_version"], event["number"]) == (2, 1)
+        (approved,) = (await her.until("event", version=3))["entries"]
+        assert (approved["decision"], approved["of_version"], approved["number"]) == ("approved", 2, 1)
         await story.codes()
         message = await her.until("event", version=5)
         assert message["changed"]["review"]["target"] == "code"
         await her.send("approval", session_id="s", approved=True)
-        await her.event("code.approved")
+        (approved,) = (await her.until("event", version=6))["entries"]
+        assert (approved["decision"], approved["about"], approved["of_version"]) == ("approved", "code", 4)
 
 
 async def test_each_event_causes_exactly_one_message(world: World) -> None:
@@ -114,7 +115,7 @@ async def test_each_event_causes_exactly_one_message(world: World) -> None:
         await story.commit(approve)
         await story.codes()
         await story.commit(approve, c.Complete())
-        await her.event("session.completed")
+        await her.until("event", version=(await story.load()).version)
         assert {message["type"] for message in her.received} == {"greeting", "snapshot", "event"}
         assert her.received[0]["protocol"] == 2
 

@@ -45,22 +45,22 @@ async def follow(client: Connection, version: int) -> list[str]:
 
 async def test_a_missing_event_causes_one_resume() -> None:
     story, received = approved_session(), list[m.AnyClientMessage]()
-    first, second, third = story.events
+    first, second, third = story.stored
 
     async def act(connection: GatewayConnection) -> None:
         await connection.send_messages(greeting().model_copy(update={"protocol": 2}))
         received.append(await connection.receive())
         early = ChatScenario()
         early.does(c.Say(text="calc"))
+        await connection.send_messages(screen_messages.snapshot(early.session), screen_messages.history_message(first))
         await connection.send_messages(
-            screen_messages.snapshot(early.session), screen_messages.history_message(first.event)
-        )
-        await connection.send_messages(delta(0, "1. Ad"), third, third)  # the second event is missing
+            delta(0, "1. Ad"), story.events[2], story.events[2]
+        )  # the second event is missing
         received.append(await connection.receive())
         await connection.send_messages(
             screen_messages.snapshot(story.session),
-            screen_messages.history_message(second.event),
-            screen_messages.history_message(third.event),
+            screen_messages.history_message(second),
+            screen_messages.history_message(third),
         )
         await connection.wait_closed()
 
@@ -86,5 +86,5 @@ async def test_the_screen_follows_a_session() -> None:
         approved = await story.commit(approve(await story.load()))
         async with parley.connect(session.id, view=2) as client:
             await follow(client, approved.version)
-        assert [entry.kind for entry in client.screen.entries()] == ["said", "plan", "note"]
+        assert [entry.kind for entry in client.screen.entries()] == ["said", "plan", "decision"]
         assert "## Conversation" in await session.export()

@@ -20,11 +20,13 @@ from cli.talk.export import CannotExport, export, format_of
 from cli.talk.tail import Printer
 from cli.text import print_visible, short, visible
 from parley.events import EVENT_CLASSES, EVENTS, Event, SessionEvent, facts
-from parley.events.values import Check, ModelCall, Step
+from parley.events.values import ActionSpec, Check, ModelCall, Step
 from parley.protocol import client as m
 from parley.protocol import server as s
+from parley.protocol.journal import ActionEntry
 from parley.protocol.views import CodeView, PlanView
 from shared.domain import commands as c
+from shared.story import finish_action
 from tests.unit.test_cli_chat_view import ChatScenario, coded, delta, greeting
 
 AT = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -194,7 +196,7 @@ def test_tail_prints_the_usage_of_an_event_once(kind: type[Event], capsys: pytes
 def events_with_code() -> list[SessionEvent]:
     scenario = ChatScenario()
     coded(scenario)
-    return list(scenario.view.events)
+    return scenario.stored
 
 
 def test_an_export_holds_plan_and_code_in_every_format() -> None:
@@ -288,8 +290,11 @@ def test_a_long_draft_shows_its_end() -> None:
 
 def test_output_and_errors_of_a_run_are_shown() -> None:
     result = {"stdout": "3\x1b[2J\n", "stderr": "careful", "exit_code": 1}
-    event = facts.ActionsFinished.model_validate(
-        ENVELOPE | {"outcomes": [{"action_id": "1.1", "ok": False, "result": result, "error": "exit 1"}]}
-    )
-    out = render_text(render_turn.action_outcome(event.outcomes[0], "run_code", ""), width=60, terminal=False)
+    scenario = ChatScenario()
+    scenario.does(c.Say(text="calc", workflow="agentflow"))
+    scenario.does(c.PlanTurn(sub_goal="Run it", actions=(ActionSpec(id="1.1", tool="run_code"),)), c.Start())
+    scenario.does(finish_action(ok=False, result=result, error="exit 1"))
+    action = scenario.screen.entry("action:1.1")
+    assert isinstance(action, ActionEntry)
+    out = render_text(render_turn.action_outcome(action), width=60, terminal=False)
     assert out.splitlines()[1:] == ["3<U+001B>[2J", "careful", "exit 1"]

@@ -58,8 +58,9 @@ def waiting_for_approval() -> ChatScenario:
 
 def last(scenario: ChatScenario, kind: type[Any], *, mine: bool = False) -> str:
     """The chat's rendering of the newest event of this kind."""
-    event = [message for message in scenario.events if isinstance(message.event, kind)][-1]
-    shown = render_journal.render_event(event, scenario.view, mine=mine)
+    messages = zip(scenario.stored, scenario.events, strict=True)
+    message = [message for event, message in messages if isinstance(event, kind)][-1]
+    shown = render_journal.render_event(message, scenario.view, mine=mine)
     return rendered(shown) if shown else ""
 
 

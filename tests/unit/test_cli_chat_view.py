@@ -38,6 +38,7 @@ class ChatScenario:
         self.screen = Screen()
         self.view = fold(ChatView(), greeting(), self.screen)
         self.messages: list[s.ServerMessage] = []
+        self.stored: list[SessionEvent] = []
         self.events: list[ScreenEvent] = []
 
     def does(self, *commands: AnyCommand) -> ChatView:
@@ -60,6 +61,7 @@ class ChatScenario:
         self.messages += event_messages.messages_for(before, event, self.session)
         message = screen_messages.event_message(before, event, self.session)
         self.hears(message)
+        self.stored.append(event)
         self.events.append(message)
 
     def hears(self, message: ScreenEvent | ScreenSnapshot | ScreenDelta) -> ChatView:
@@ -290,11 +292,11 @@ def test_a_client_that_joins_later_gets_the_same_request() -> None:
         view = fold(ChatView(session_id="s1"), snapshot, late_screen)
         assert view.request is None  # until all events before it have arrived
         assert view.gateway_request == chat.view.gateway_request
-        for event in chat.events:
-            late_screen.take(message := screen_messages.history_message(event.event))
+        for event in chat.stored:
+            late_screen.take(message := screen_messages.history_message(event))
             view = fold(view, message, late_screen)
         assert (view.request, choices(view)) == (chat.view.request, choices(chat.view)), step
-        assert (view.events, view.plan) == (chat.view.events, chat.view.plan)
+        assert (late_screen.journal, view.plan) == (chat.screen.journal, chat.view.plan)
 
 
 def test_spending_and_renaming_leave_the_review_open() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from parley.events import facts
 from parley.events.values import ActionSpec
-from parley.protocol.journal import NoteEntry, TurnEntry
+from parley.protocol.journal import DecisionEntry, NoteEntry, TurnEntry
 from services.gateway.views.entries import entries
 
 AT = datetime(2026, 7, 21, 2, 56, tzinfo=UTC)
@@ -60,5 +60,5 @@ def test_the_journal_shows_how_a_plan_was_approved_and_its_steps() -> None:
         assert isinstance(turn, TurnEntry)
         assert (turn.number, turn.plan) == (1, "plan:2")
         assert action.key == "action:t2.s2", "an action that is already done is not part of the turn"
-        assert isinstance(note, NoteEntry)
+        assert isinstance(note, DecisionEntry | NoteEntry)
         assert note.text == words

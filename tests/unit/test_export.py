@@ -15,6 +15,7 @@ from shared.domain.decide import AnyCommand
 from shared.domain.session import Session, undecided_actions
 from shared.story import Story, finish_action
 from tests.support.stories import approve
+from tests.unit.domain import test_for_each as each
 
 AT = datetime(2030, 1, 1, 12, tzinfo=UTC)
 WHEN = "2030-01-01 12:00:00 UTC"
@@ -180,6 +181,15 @@ def test_an_execution_plan_is_exported_with_step_statuses_and_results() -> None:
     ]
 
 
+def test_the_approval_of_a_plan_covers_its_calls_for_each_item_of_a_list() -> None:
+    story = new_story()
+    plan = c.DraftPlan(goal="Look", steps=(each.LIST, each.LOOK), kind="execution")
+    story.apply(say("execution_plan"), plan, approve, c.Start(), each.finish_step("s1"), each.expand("s2", "#1", "#2"))
+    calls = {call["id"]: (call["arguments"], call["approved_by"]) for call in data_of(story)["calls"]}
+    assert calls["t2.s2[1]"] == ({"order": "#2"}, "user:ann")
+    assert calls["t2.s2"][1] == "user:ann", "the step has new arguments, and is still approved"
+
+
 def _resolved(session: Session) -> c.ChangeTurn:
     assert session.turn
     (spec,) = (action.spec for action in session.turn.actions if action.spec.id == "t2.s2")
@@ -210,7 +220,7 @@ def test_a_path_is_exported_with_outputs_and_user_changes() -> None:
         ("tea.person", "finished"),
         ("tea.tell", "finished"),
     ]
-    assert (calls[1]["arguments"], calls[1]["decided_by"]) == ({"tea": "green"}, "user:ann")
+    assert (calls[1]["result"], calls[1]["decided_by"]) == ({"tea": "green"}, "user:ann")
 
 
 def _last(result: dict[str, Any]) -> Any:

@@ -5,9 +5,6 @@ export type * from "./generated/protocol";
 export type ClientMessage = Protocol["client"];
 export type ServerMessage = Protocol["screen"];
 export type ServerMessageOf<T extends ServerMessage["type"]> = Extract<ServerMessage, { type: T }>;
-export type SessionEvent = ServerMessageOf<"event">["event"];
-export type EventType = SessionEvent["type"];
-export type EventOf<T extends EventType> = Extract<SessionEvent, { type: T }>;
 /** A journal entry that an event adds, or an update to an earlier entry. */
 export type EntryOrUpdate = ServerMessageOf<"event">["entries"][number];
 export type JournalEntry = Exclude<EntryOrUpdate, { kind: "update" }>;

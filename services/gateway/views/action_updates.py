@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import TypedDict
 
 from pydantic import JsonValue
+from pydantic_core import to_jsonable_python
 
 from parley.events import SessionEvent, facts
 from parley.events.values import Ended, Outcome
@@ -13,6 +14,8 @@ from parley.protocol.words import ENDED, JOURNAL, WORK
 from services.gateway.views.phrases import ACTION_TONES, state_label
 from services.gateway.views.summary import summarize
 from shared.domain.wording import SKIPPED_WITH, UNANSWERED
+
+NO_RESULT: dict[str, JsonValue] = {"result": None, "size": None, "artefact": None, "given": False}
 
 
 class EntryFields(TypedDict):
@@ -26,6 +29,12 @@ class EntryFields(TypedDict):
 
 def entry_fields(event: SessionEvent, key: str) -> EntryFields:
     return {"key": key, "version": event.version, "at": event.at, "by": event.actor}
+
+
+def json_time(at: datetime) -> str:
+    """The time as JSON has it, for an update."""
+    text: str = to_jsonable_python(at)
+    return text
 
 
 def pluralize(number: int, noun: str) -> str:
@@ -45,7 +54,8 @@ def action_updates(event: SessionEvent) -> Iterator[j.EntryUpdate]:  # noqa: C90
         case facts.QuestionAnswered():
             yield from _answered(event)
         case facts.ApprovalGiven():
-            yield _state_update(event.action_id, "approved", JOURNAL["allowed"], decided_by=event.actor)
+            decided = {"decided_by": event.actor, "approved_by": event.actor, "approved_at": json_time(event.at)}
+            yield _state_update(event.action_id, "approved", JOURNAL["allowed"], **decided)
         case facts.ApprovalDenied():
             reason = event.reason or JOURNAL["declined"]
             yield _state_update(event.action_id, "denied", reason, decided_by=event.actor, error=event.reason)
@@ -56,7 +66,7 @@ def action_updates(event: SessionEvent) -> Iterator[j.EntryUpdate]:  # noqa: C90
                 yield _ended_with_error(event.unanswered, "failed", UNANSWERED)
         case facts.ActionsStarted():
             for action in event.actions:
-                yield _started(action.action_id)
+                yield _started(action.action_id, event.at)
         case facts.ActionsWaiting():
             for waits in event.actions:
                 until = f"{waits.until.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
@@ -82,9 +92,9 @@ def action_updates(event: SessionEvent) -> Iterator[j.EntryUpdate]:  # noqa: C90
     for ended in event.ended:
         yield _ended(event, ended)
     for action_id in event.planned_again if isinstance(event, facts.SessionRetried | facts.ActionSkipped) else ():
-        yield _state_update(action_id, "planned", state_label("planned"), error="", artefact=None, result_in=None)
+        yield _state_update(action_id, "planned", state_label("planned"), **NO_RESULT, error="")
     for action_id in event.begins:
-        yield _started(action_id)
+        yield _started(action_id, event.at)
 
 
 def _state_update(action_id: str, state: j.ActionState, text: str, **fields: JsonValue) -> j.EntryUpdate:
@@ -99,8 +109,8 @@ def _ended_with_error(action_id: str, state: j.ActionState, why: str) -> j.Entry
     return _state_update(action_id, state, why, error=why)
 
 
-def _started(action_id: str) -> j.EntryUpdate:
-    return _state_update(action_id, "started", JOURNAL["started"], artefact=None, error="")
+def _started(action_id: str, at: datetime) -> j.EntryUpdate:
+    return _state_update(action_id, "started", JOURNAL["started"], artefact=None, error="", started_at=json_time(at))
 
 
 def _finished(event: SessionEvent, outcome: Outcome) -> j.EntryUpdate:
@@ -108,10 +118,10 @@ def _finished(event: SessionEvent, outcome: Outcome) -> j.EntryUpdate:
     text = (
         summarize(outcome.result) or state_label("finished") if outcome.ok else outcome.error or state_label("failed")
     )
-    result_in = event.version if outcome.result is not None else None
-    return _state_update(
-        outcome.action_id, state, text, error=outcome.error, seconds=outcome.seconds, result_in=result_in
-    )
+    fields: dict[str, JsonValue] = {"result": outcome.result, "error": outcome.error, "seconds": outcome.seconds}
+    if outcome.size is not None:
+        fields["size"] = outcome.size
+    return _state_update(outcome.action_id, state, text, finished_at=json_time(event.at), **fields)
 
 
 def _polled(event: facts.ActionPolled) -> j.EntryUpdate:
@@ -124,16 +134,17 @@ def _polled(event: facts.ActionPolled) -> j.EntryUpdate:
     text = line.format(times=times, seen=last_value)
     if event.end is None:
         return _state_update(event.action_id, "waiting", text)
-    return _state_update(event.action_id, "finished", text, result_in=event.version, error="")
+    return _state_update(
+        event.action_id, "finished", text, result=event.value, error="", finished_at=json_time(event.at)
+    )
 
 
 def _answered(event: facts.QuestionAnswered) -> Iterator[j.EntryUpdate]:
     """The answer is the action's result, or settles an uncertain action."""
     if event.kind == "action":
         state: j.ActionState = "approved" if event.is_input else "finished"
-        yield _state_update(
-            event.question_id, state, summarize(event.text), result_in=event.version, decided_by=event.actor
-        )
+        fields = {"result": event.text, "finished_at": json_time(event.at), "decided_by": event.actor}
+        yield _state_update(event.question_id, state, summarize(event.text), **fields)
     if event.kind != "uncertain":
         return
     match event.key:
@@ -147,13 +158,14 @@ def _answered(event: facts.QuestionAnswered) -> Iterator[j.EntryUpdate]:
 
 
 def _skipped(event: facts.ActionSkipped) -> Iterator[j.EntryUpdate]:
+    fields: dict[str, JsonValue] = {"finished_at": json_time(event.at)}
     if event.output is None:
-        yield _ended_with_error(event.action_id, "skipped", event.reason or state_label("skipped"))
+        why = event.reason or state_label("skipped")
+        yield _state_update(event.action_id, "skipped", why, error=why, **fields)
     else:
         text = JOURNAL["output_given"].format(output=summarize(event.output))
-        word = WORK["output_given"]
-        fields: dict[str, JsonValue] = {"word": word, "error": "", "artefact": None, "decided_by": event.actor}
-        yield _state_update(event.action_id, "skipped", text, result_in=event.version, **fields)
+        fields |= {"word": WORK["output_given"], "error": "", "artefact": None, "decided_by": event.actor}
+        yield _state_update(event.action_id, "skipped", text, result=event.output, given=True, **fields)
     for dependent in event.dependents:
         yield _ended_with_error(dependent, "skipped", SKIPPED_WITH)
 

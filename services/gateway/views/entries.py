@@ -5,12 +5,15 @@ So a journal that is read later, in parts, or from another gateway equals the on
 
 from collections.abc import Iterator
 
+from pydantic import JsonValue
+
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec, FurtherQuestion, PathPlan
 from parley.protocol import journal as j
 from parley.protocol.views import PlannedPathView
 from parley.protocol.words import JOURNAL, NOTES, VERDICTS
 from services.gateway.views.action_updates import action_updates, entry_fields, pluralize, update
+from services.gateway.views.decisions import decisions
 from services.gateway.views.notes import note
 from services.gateway.views.phrases import (
     ACTION_TONES,
@@ -35,7 +38,7 @@ def entries(event: SessionEvent) -> tuple[j.EntryOrUpdate, ...]:
         result.append(j.ReplyEntry(**entry_fields(event, f"reply:{event.version}"), text=say))
     if line := note(event):
         result.append(line)
-    result += [*_content_entries(event), *action_updates(event)]
+    result += [*decisions(event), *_content_entries(event), *action_updates(event)]
     if drops := getattr(event, "drops", ()):
         text = NOTES["dropped"].format(steps="; ".join(f"“{step}”" for step in drops))
         result.append(j.NoteEntry(**entry_fields(event, f"dropped:{event.version}"), tone="bad", text=text))
@@ -67,7 +70,8 @@ def _content_entries(event: SessionEvent) -> Iterator[j.EntryOrUpdate]:  # noqa:
         case facts.CodeDrafted() | facts.CodeEdited():
             yield _code(event)
         case facts.CodeVerified():
-            yield update(f"code:{event.code_version}", checks=[item.model_dump(mode="json") for item in event.checks])
+            checks: list[JsonValue] = [item.model_dump(mode="json") for item in event.checks]
+            yield update(f"code:{event.code_version}", checks=checks, tests=event.tests)
         case facts.QuestionAsked():
             together: tuple[facts.QuestionAsked | FurtherQuestion, ...] = (event, *event.further)
             for place, asked in enumerate(together):
@@ -81,7 +85,8 @@ def _content_entries(event: SessionEvent) -> Iterator[j.EntryOrUpdate]:  # noqa:
         case facts.QuestionAnswered():
             if event.asked_version:
                 for place, answer in enumerate((event.text, *event.more), event.place):
-                    yield update(_question_key(event.asked_version, place), answer=describe_answer(answer))
+                    words, key = describe_answer(answer), _question_key(event.asked_version, place)
+                    yield update(key, answer=words, answered_by=event.actor)
             elif event.kind != "uncertain":  # an older release did not say which question it was
                 yield j.SaidEntry(
                     **entry_fields(event, f"said:{event.version}"),
@@ -112,6 +117,7 @@ def _content_entries(event: SessionEvent) -> Iterator[j.EntryOrUpdate]:  # noqa:
                 title=JOURNAL["failed_while"].format(stage=event.phase),
                 reason=event.reason,
                 retryable=event.retryable,
+                raw=event.model_reply,
             )
 
 
@@ -133,6 +139,9 @@ def _plan(event: facts.PlanDrafted | facts.PlanEdited) -> j.PlanEntry:
         title=numbered_title("path" if path else "plan", event.number),
         summary=pluralize(len(event.steps), "step"),
         goal=event.goal,
+        steps=event.steps,
+        notes=event.notes,
+        reason=event.reason if isinstance(event, facts.PlanDrafted) else "",
         path=path,
     )
 
@@ -143,6 +152,8 @@ def _code(event: facts.CodeDrafted | facts.CodeEdited) -> j.CodeEntry:
         number=event.number,
         title=numbered_title("code", event.number),
         summary=pluralize(len(event.code.rstrip().splitlines()), "line"),
+        code=event.code,
+        explanation=event.explanation if isinstance(event, facts.CodeDrafted) else "",
         checks=None,
     )
 
@@ -157,6 +168,7 @@ def _turn(event: facts.TurnPlanned | facts.TurnRequested) -> j.TurnEntry:
     if isinstance(event, facts.TurnRequested):
         return entry
     planned = {
+        "sub_goals": event.sub_goals,
         "selected_tool": event.selected_tool,
         "required_skills": event.required_skills,
         "reasoning": event.reasoning,
@@ -171,7 +183,10 @@ def _approved_turn(event: facts.PlanApproved | facts.TurnPlanned) -> Iterator[j.
     """The turn that an approved plan starts; its goal is in the plan's entry."""
     turn, plan = event.turn or 0, f"plan:{event.plan_version}"
     yield j.TurnEntry(**entry_fields(event, f"turn:{turn}"), number=turn, sub_goal="", final=True, plan=plan)
-    yield from _actions(event, turn, tuple(spec for spec in event.actions if spec.id not in event.already_done))
+    for entry in _actions(event, turn, tuple(spec for spec in event.actions if spec.id not in event.already_done)):
+        by_plan = isinstance(event, facts.PlanApproved) and entry.approval is None
+        approved = {"approved_by": event.actor, "approved_at": event.at}
+        yield entry.model_copy(update=approved) if by_plan else entry
 
 
 def _changed_turn(event: facts.TurnChanged) -> Iterator[j.EntryOrUpdate]:
@@ -188,13 +203,14 @@ def _changed_turn(event: facts.TurnChanged) -> Iterator[j.EntryOrUpdate]:
                 "word": state_label("finished"),
                 "tone": ACTION_TONES["finished"],
                 "gist": about,
-                "result_in": event.version,
+                "result": event.overrides,
+                "finished_at": event.at,
                 "decided_by": event.actor,
             }
         )
     for entry in _actions(event, event.turn, event.actions):
         same = entry.action_id in event.unchanged
-        yield update(entry.key, place=entry.place, spec_in=entry.spec_in) if same else entry
+        yield update(entry.key, place=entry.place) if same else entry
     text = event.reason or ("changed the rest of the path" if event.actor.startswith(USER_PREFIX) else "")
     yield j.PathChangeEntry(**entry_fields(event, f"path_change:{event.version}"), turn=event.turn, text=text)
 
@@ -214,30 +230,37 @@ def _action(event: SessionEvent, turn: int, spec: ActionSpec, place: int) -> j.A
         turn=turn,
         tool=spec.tool,
         place=event.version * MAX_PLACES + place,
-        spec_in=event.version,
+        description=spec.description,
+        sub_goal=spec.sub_goal,
+        arguments=spec.arguments,
+        effect=spec.effect,
+        depends_on=spec.depends_on,
+        approval=spec.approval_reason,
+        repairs=spec.repairs,
+        ruling=spec.decision,
+        why=spec.decision_reason,
         state=state,
         word=state_label(state),
         tone=ACTION_TONES[state],
         gist=waiting_text(spec.approval_reason) if state == "planned" else spec.decision_reason or state_label(state),
         error=spec.decision_reason,
-        result_in=None,
+        artefact=None,
         seconds=0,
         decided_by="",
-        artefact=None,
-        sub_goal=spec.sub_goal,
     )
 
 
 def _verdict(event: facts.TurnVerified) -> j.VerdictLine:
     ended = event.next_action == "complete" and event.status in ("failure", "not_shown", "missing_here")
     return j.VerdictLine(
-        version=event.version,
         status=event.status,
         word=VERDICTS[event.status],
         tone=VERDICT_TONES[event.status],
         text=event.reasoning,
         source=VERDICTS["by_rule" if event.rule else "by_model"],
         next=VERDICTS["ended" if ended else event.next_action],
+        execution_analysis=event.execution_analysis,
+        memory_analysis=event.memory_analysis,
         sub_goals=tuple(
             j.SubGoalLine(
                 sub_goal=verdict.sub_goal,

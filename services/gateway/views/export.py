@@ -2,20 +2,19 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from parley.events import SessionEvent, dump_event, facts
+from parley.events import SessionEvent, dump_event
 from parley.events.values import Step
 from parley.protocol import journal as j
 from parley.protocol.words import JOURNAL, STATES, WORKFLOWS
 from services.gateway.api_errors import ApiError
 from services.gateway.views import messages
-from services.gateway.views.audit_trail import CallRecord, DecisionRecord, calls, decisions
-from services.gateway.views.entries import entries
+from services.gateway.views.audit_trail import AuditTrail, DecisionRecord, audit_trail
 from services.gateway.views.execution_plan import execution_plan, plan_markdown
 from shared.domain import workflows
 from shared.domain.actors import USER_PREFIX
@@ -45,12 +44,12 @@ def _slug(title: str) -> str:
 
 def _json(session: Session, events: Sequence[SessionEvent]) -> str:
     """The snapshot, the execution plan, calls, decisions, and every event."""
-    entries = _entries(events)
+    trail = audit_trail(events)
     whole = {
         "session": messages.snapshot(session).model_dump(mode="json", by_alias=True),
         "execution_plan": execution_plan(session).model_dump(mode="json") if _has_execution_plan(session) else None,
-        "calls": [call.model_dump(mode="json") for call in calls(entries, events).values()],
-        "decisions": [decision.model_dump(mode="json", exclude_defaults=True) for decision in decisions(events)],
+        "calls": trail.calls,
+        "decisions": [decision.model_dump(mode="json", exclude_defaults=True) for decision in trail.decisions],
         "journal": [json.loads(dump_event(event)) for event in events],
     }
     return json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
@@ -76,7 +75,8 @@ def _program(session: Session, events: Sequence[SessionEvent]) -> str:
 
 
 def _markdown(session: Session, events: Sequence[SessionEvent]) -> str:
-    parts = [f"# {session.title}", _head(session, events), "## Conversation", *_conversation(session.owner, events)]
+    trail = audit_trail(events)
+    parts = [f"# {session.title}", _head(session, events), "## Conversation", *_conversation(trail, session.owner)]
     if plan := session.plan:
         steps = plan_markdown(session).removeprefix("# ").rstrip("\n") if _has_execution_plan(session) else plan.text
         parts += [f"## Plan {plan.number} ({plan.status})", steps]
@@ -84,7 +84,7 @@ def _markdown(session: Session, events: Sequence[SessionEvent]) -> str:
         parts += [f"## Code {session.code.number} ({session.code.status})", _fenced(session.code.code, "python")]
     if session.answer.text:
         parts += ["## Answer", session.answer.text]
-    if lines := [_decision_text(decision, session.owner) for decision in decisions(events)]:
+    if lines := [_decision_text(decision, session.owner) for decision in trail.decisions]:
         parts += ["## Decisions", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
 
@@ -120,34 +120,23 @@ def _pretty_json(value: JsonValue) -> str:
     return line if len(line) <= LINE_WIDTH else json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def _entries(events: Sequence[SessionEvent]) -> list[j.AnyEntry]:
-    """The journal's entries in their final state."""
-    journal: j.EntriesByKey = {}
-    for event in events:
-        j.apply_entries(journal, entries(event))
-    return [j.read_entry(entry) for entry in journal.values()]
-
-
-def _conversation(owner: str, events: Sequence[SessionEvent]) -> list[str]:
+def _conversation(trail: AuditTrail, owner: str) -> list[str]:
     """One paragraph per entry, with the steps of plans, and the arguments and results of calls."""
-    entries = _entries(events)
-    calls_by_id = calls(entries, events)
-    steps = {event.version: event.steps for event in events if isinstance(event, facts.PlanDrafted | facts.PlanEdited)}
-    lines = (_entry_text(entry, owner, calls_by_id, steps.get(entry.version, ())) for entry in entries)
+    lines = (_entry_text(entry, owner) for entry in trail.entries)
     return [line for line in lines if line]
 
 
-def _entry_text(entry: j.AnyEntry, owner: str, calls_by_id: Mapping[str, CallRecord], steps: Sequence[Step]) -> str:
+def _entry_text(entry: j.AnyEntry, owner: str) -> str:
     """The entry as Markdown; "" for entries that a reader does not need."""
     who = f"**{_name(entry.by, owner)}**"
     match entry:
         case j.SaidEntry() | j.ReplyEntry() | j.AnswerEntry():
             line = f"{who}: {entry.text}"
-        case j.PlanEntry() | j.CodeEntry():
-            template = JOURNAL["edited" if entry.by.startswith(USER_PREFIX) else "wrote"]
-            goal = f": {entry.goal}" if isinstance(entry, j.PlanEntry) else "."
-            line = f"{who} {template.format(what=f'{entry.title} ({entry.summary})')}{goal}"
-            line = "\n\n".join([line, *(["\n".join(map(_step, range(1, 1 + len(steps)), steps))] if steps else [])])
+        case j.PlanEntry():
+            steps = [_step(number, step) for number, step in enumerate(entry.steps, 1)]
+            line = "\n".join([f"{who} {_written(entry)}: {entry.goal}", "", *steps])
+        case j.CodeEntry():
+            line = f"{who} {_written(entry)}."
         case j.QuestionEntry():
             answer = f"\n\n> {entry.answer}" if entry.answer else ""
             line = f"**{JOURNAL['asked'].format(by='Parley')}**: {entry.text}{answer}"
@@ -155,14 +144,19 @@ def _entry_text(entry: j.AnyEntry, owner: str, calls_by_id: Mapping[str, CallRec
             line = _turn(entry)
         case j.ActionEntry() if entry.state != "dropped":
             word = "" if entry.state == "finished" or entry.word in entry.gist.casefold() else f"{entry.word}: "
-            line = "\n".join([f"- `{entry.tool}`: {word}{entry.gist}", *_details(calls_by_id[entry.action_id], owner)])
+            line = "\n".join([f"- `{entry.tool}`: {word}{entry.gist}", *_details(entry, owner)])
         case j.FailureEntry():
             line = f"{entry.title}: {entry.reason}"
-        case j.NoteEntry() | j.PathChangeEntry() if entry.text:
+        case j.NoteEntry() | j.DecisionEntry() | j.PathChangeEntry() if entry.text:
             line = f"{who} {entry.text}." if entry.by else f"{entry.text}."
         case _:
             line = ""
     return line
+
+
+def _written(entry: j.PlanEntry | j.CodeEntry) -> str:
+    line = JOURNAL["edited" if entry.by.startswith(USER_PREFIX) else "wrote"]
+    return line.format(what=f"{entry.title} ({entry.summary})")
 
 
 def _step(number: int, step: Step) -> str:
@@ -170,7 +164,7 @@ def _step(number: int, step: Step) -> str:
     return f"{number}. {step.text}{call}"
 
 
-def _details(call: CallRecord, owner: str) -> list[str]:
+def _details(call: j.ActionEntry, owner: str) -> list[str]:
     """The lines below a call: its arguments, who approved it, and its result."""
     lines = [f"Arguments: {_inline(call.arguments)}"] if call.arguments else []
     if call.approved_at:

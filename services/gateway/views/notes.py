@@ -20,8 +20,8 @@ def note(event: SessionEvent) -> j.NoteEntry | None:
 
 def _line(event: SessionEvent) -> tuple[str, j.Tone]:  # noqa: C901, PLR0911  one line a fact
     match event:
-        case facts.PlanApproved() | facts.CodeApproved() | facts.PlanRejected() | facts.CodeRejected():
-            return _decision(event)
+        case facts.PlanCancelled():
+            return "", "plain"  # a decision, with the same words
         case facts.OfferMade():
             return offer_note(event.draft), "wait"
         case facts.OfferKept():
@@ -34,35 +34,14 @@ def _line(event: SessionEvent) -> tuple[str, j.Tone]:  # noqa: C901, PLR0911  on
             return NOTES["plan_begun_by_setting"], "plain"
         case facts.SessionStopped():
             return NOTES["stopped_because" if event.reason else "stopped"].format(reason=event.reason), "bad"
-        case facts.PlanCancelled() | facts.PlanDeleted():
+        case facts.PlanDeleted():
             return event.describe(), "bad"
         case facts.ApprovalExpired():
             return NOTES["approval_expired" if event.unanswered is None else "question_expired"], "bad"
         case facts.SessionCompleted():
             return event.describe(), "good"
-        case facts.AnswerJudged():
-            judged = "saved" if event.saved else "accepted" if event.accepted else "not_accepted"
-            return NOTES[f"answer_{judged}"], "good" if event.accepted else "bad"
         case _:
             return _settings(event), "plain"
-
-
-def _decision(
-    event: facts.PlanApproved | facts.CodeApproved | facts.PlanRejected | facts.CodeRejected,
-) -> tuple[str, j.Tone]:
-    noun = "plan" if isinstance(event, facts.PlanApproved | facts.PlanRejected) else "code"
-    if isinstance(event, facts.PlanApproved) and (event.deferred or event.preapproved):
-        line = NOTES["plan_approved_later" if event.deferred else "plan_approved"].format(number=event.number)
-        return line + preapproved(event), "good"
-    if isinstance(event, facts.PlanApproved | facts.CodeApproved):
-        return NOTES[f"{noun}_approved"].format(number=event.number or "").strip(), "good"
-    line = NOTES[f"{noun}_replanned" if event.replan else f"{noun}_declined"]
-    return line.format(number=event.number or "").strip(), "plain"
-
-
-def preapproved(event: facts.PlanApproved) -> str:
-    """The steps that the approval allows with any values, as the end of a sentence; "" for none."""
-    return NOTES["preapproved"].format(steps=", ".join(event.preapproved)) if event.preapproved else ""
 
 
 def _raised(event: facts.BudgetRaised) -> str:

@@ -49,21 +49,24 @@ def event_message(
     before: Session, event: SessionEvent, after: Session, *, role: SessionRole | None = "owner"
 ) -> v.ScreenEvent:
     """An event, for clients that have every earlier event."""
-    return v.ScreenEvent(
-        session_id=after.id,
-        version=event.version,
-        event=event,
-        entries=entries(event),
-        changed=changed_sections(before, after),
-        can=allowed_for(after, role),
-        ends_draft=isinstance(event, DRAFT_ENDING_EVENTS),
-    )
+    content = {
+        "changed": changed_sections(before, after),
+        "can": allowed_for(after, role),
+        "ends_draft": isinstance(event, DRAFT_ENDING_EVENTS),
+    }
+    return history_message(event).model_copy(update=content)
 
 
 def history_message(event: SessionEvent) -> v.ScreenEvent:
     """A past event, for clients that have a newer snapshot."""
     return v.ScreenEvent(
-        session_id=event.session_id, version=event.version, event=event, entries=entries(event), changed={}, can=None
+        session_id=event.session_id,
+        version=event.version,
+        event_id=event.id,
+        at=event.at,
+        entries=entries(event),
+        changed={},
+        can=None,
     )
 
 

@@ -103,10 +103,8 @@ function ModelWait({ seconds, children }: { seconds: number; children: string })
   );
 }
 
-/** When the current reply or work began: at the newest event, except usage records and guidance messages. */
-function workStartedAt({ events, snapshot }: SessionState): string | null {
-  if (snapshot?.reply) return events[snapshot.reply.version - 1]?.at ?? null;
-  if (!activeService(snapshot)) return null;
-  const newest = events.findLast((event) => event.type !== "usage.recorded" && !(event.type === "message.received" && event.intent === "guidance"));
-  return newest?.at ?? null;
+/** When the current reply or work began. */
+function workStartedAt({ eventTimes, snapshot }: SessionState): string | null {
+  const work = snapshot?.reply ?? (activeService(snapshot) ? snapshot?.work : null);
+  return work ? (eventTimes[work.version - 1] ?? null) : null;
 }

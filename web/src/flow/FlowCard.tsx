@@ -42,7 +42,7 @@ export default function FlowCard({ entry }: { entry: TurnEntry }) {
       {isOpen && !flows && !problem && <Loader size="sm" aria-label={SIGNS.loading} />}
       {isOpen && flows && <FlowProgressView flows={flows} entry={entry} />}
       {isOpen && flows && isNewest && <PathEditor flows={flows} />}
-      {failed && <p className={typography.problem}>{`${readableName(splitTool(failed.spec.tool)[1])}: ${failed.error}`}</p>}
+      {failed && <p className={typography.problem}>{`${readableName(splitTool(failed.tool)[1])}: ${failed.error}`}</p>}
       {entry.verdict && entry.verdict.status !== "success" && <Verdict verdict={entry.verdict} />}
     </article>
   );
@@ -54,7 +54,7 @@ function FlowProgressView({ flows, entry }: { flows: readonly FlowSpec[]; entry:
 
 /** For example "7 steps · 3.1 s · 2.4k tokens". */
 function totalsText({ actions }: TurnEntry): string {
-  const finished = actions.filter((action) => action.state === "finished" && splitTool(action.spec.tool)[1] !== USER_NODE);
+  const finished = actions.filter((action) => action.state === "finished" && splitTool(action.tool)[1] !== USER_NODE);
   const time = finished.reduce((sum, action) => sum + action.seconds, 0);
   const tokens = actions.reduce((sum, action) => sum + action.tokens, 0);
   return [pluralize(finished.length, "step"), time > 0 && formatSeconds(time), tokens > 0 && `${formatCount(tokens)} tokens`].filter(Boolean).join(" · ");

@@ -26,13 +26,13 @@ export function FlowView({ flows, turn, context }: Props) {
   const [opened, open] = useState<string | null>(null);
   const names = flowNames(turn);
   const current = currentAction(turn.actions) ?? turn.actions.findLast((action) => action.state === "finished" || action.state === "failed");
-  const [currentFlow] = splitTool(current?.spec.tool ?? "");
+  const [currentFlow] = splitTool(current?.tool ?? "");
   const name = names.includes(chosenFlow) ? chosenFlow : names.includes(currentFlow) ? currentFlow : (names[0] ?? "");
   const flow = flowOf(flows, name);
   if (!flow) return <p className={typography.hint}>{fill(PATHS.gone, { flow: readableName(name) })}</p>;
   const progress = flowProgress(flow, turn);
   // until the user selects a node, show the current one
-  const selectedTool = opened ?? (isWide ? (current?.spec.tool ?? progress.nodes[0]?.tool ?? "") : "");
+  const selectedTool = opened ?? (isWide ? (current?.tool ?? progress.nodes[0]?.tool ?? "") : "");
   const node = progress.nodes.find((node) => node.tool === selectedTool) ?? (isWide ? progress.nodes[0] : undefined);
   const common = { progress, turn, context };
   return (
@@ -69,7 +69,7 @@ interface NodeListProps {
 
 /** Nodes in path order; nodes that are not on the path come last. */
 function NodeList({ progress, turn, context, opened, onOpen }: NodeListProps) {
-  const order = [...turn.actions.map((action) => action.spec.tool), ...(turn.path?.nodes ?? [])];
+  const order = [...turn.actions.map((action) => action.tool), ...(turn.path?.nodes ?? [])];
   const onPath = progress.nodes.filter((node) => node.state !== "out" || node.isPlanned).toSorted((a, b) => order.indexOf(a.tool) - order.indexOf(b.tool));
   const offPath = progress.nodes.filter((node) => !onPath.includes(node));
   const item = (node: NodeView) => (

@@ -34,7 +34,7 @@ export function NodePanel({ node, progress, turn, context }: Props) {
         </p>
       )}
       {times.map((run, index) => (
-        <NodeRun key={run?.spec.id ?? "none"} run={run} values={nodeInputs(spec, progress.flow, turn, run, context)} title={runs.length > 1 ? fill(PATHS.time, { number: runs.length - index }) : ""} />
+        <NodeRun key={run?.action_id ?? "none"} run={run} values={nodeInputs(spec, progress.flow, turn, run, context)} title={runs.length > 1 ? fill(PATHS.time, { number: runs.length - index }) : ""} />
       ))}
       <NextNodes node={node} />
     </div>

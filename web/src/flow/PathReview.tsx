@@ -3,7 +3,7 @@ import { Button, Loader } from "@mantine/core";
 import { useState } from "react";
 import { useCan, useCommand, useDisplayName, useSession } from "../app/sessionContext";
 import { fill, JOURNAL, PATHS, SIGNS, TROUBLE } from "../generated/words";
-import { type ActionEntry, SPEC_DEFAULTS } from "../journal/entries";
+import { type ActionEntry, NOTHING_YET } from "../journal/entries";
 import type { PlanView } from "../protocol";
 import { Decision } from "../review/Decision";
 import { authorText } from "../review/VersionBar";
@@ -62,8 +62,7 @@ export default function PathReview({ plan }: { plan: PlanView }) {
 function plannedAction(tool: string, place: number): ActionEntry {
   const words = { by: "", at: "", word: "", gist: "", error: "", decided_by: "", tone: "plain", state: "planned" } as const;
   const id = String(place);
-  const nothing = { version: 0, spec_in: 0, result_in: null, seconds: 0, tokens: 0, turn: 0, artefact: null, result: null };
-  return { ...words, ...nothing, kind: "action", key: id, action_id: id, tool, place, spec: { ...SPEC_DEFAULTS, id, tool, description: "" } };
+  return { ...NOTHING_YET, ...words, kind: "action", key: id, version: 0, turn: 0, action_id: id, tool, place, effect: "read", ruling: "proceed", seconds: 0, artefact: null, tokens: 0 };
 }
 
 function nodeDescription(flows: readonly FlowSpec[], tool: string): string {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { ActionEntry, TurnEntry } from "../journal/entries";
-import { actionWithSpec, turnWithPath } from "../journal/testEntries";
+import { shownAction, turnWithPath } from "../journal/testEntries";
 import { currentAction, flowNames, flowProgress, nodeInputs } from "./flowProgress";
 import { layoutFlow, NODE_SIZE, roundedLine } from "./layout";
 import { nodeStatusText } from "./NodeButton";
@@ -8,7 +8,7 @@ import { queryResultOf } from "./queryResult";
 import { FLOW } from "./testFlow";
 
 const PATH = ["sql.look", "sql.write", "sql.run", "sql.tell"];
-const action = (id: string, node: string, overrides: Partial<ActionEntry> = {}) => actionWithSpec(id, `sql.${node}`, overrides);
+const action = (id: string, node: string, overrides: Partial<ActionEntry> = {}) => shownAction(id, `sql.${node}`, overrides);
 const finished = (id: string, node: string, result: unknown = {}, overrides: Partial<ActionEntry> = {}) => action(id, node, { state: "finished", result, seconds: 0.5, ...overrides });
 const plannedActions = (...nodes: string[]) => nodes.map((node, index) => action(`1.${index + 8}`, node));
 const turn = (actions: ActionEntry[], ...changes: string[]) => turnWithPath(PATH, actions, changes);
@@ -33,7 +33,7 @@ it("shows which nodes a condition skipped, and why", () => {
 
 it("does not report a node's changed inputs as a reason why the path left the plan", () => {
   const current = action("1.5", "write");
-  const changed = turn([finished("1.1", "look"), { ...current, spec: { ...current.spec, approval_reason: "look first" } }, action("1.6", "run")], "write runs with what is known now");
+  const changed = turn([finished("1.1", "look"), { ...current, approval: "look first" }, action("1.6", "run")], "write runs with what is known now");
   expect(flowProgress(FLOW, changed).nodes.map((node) => node.exitReason)).toEqual(["", "", "", ""]);
   expect(flowProgress(FLOW, changed).nodes[1]).toMatchObject({ state: "now", needsUser: true });
 });

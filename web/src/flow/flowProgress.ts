@@ -48,18 +48,18 @@ export function currentAction(actions: readonly ActionEntry[]): ActionEntry | un
 
 export function flowProgress(flow: FlowSpec, turn: WalkedTurn): FlowProgress {
   const tools = (turn.path?.nodes ?? []).filter((tool) => splitTool(tool)[0] === flow.name);
-  const flowActions = turn.actions.filter((action) => splitTool(action.spec.tool)[0] === flow.name && splitTool(action.spec.tool)[1] !== USER_NODE);
+  const flowActions = turn.actions.filter((action) => splitTool(action.tool)[0] === flow.name && splitTool(action.tool)[1] !== USER_NODE);
   const current = currentAction(turn.actions);
-  const planned = new Set([...tools, ...flowActions.map((action) => action.spec.tool)]);
+  const planned = new Set([...tools, ...flowActions.map((action) => action.tool)]);
   const nodes = flow.nodes.map((spec): NodeView => {
     const tool = toolOf(flow.name, spec.name);
-    const runs = flowActions.filter((action) => action.spec.tool === tool);
+    const runs = flowActions.filter((action) => action.tool === tool);
     const sum = (of: (action: ActionEntry) => number) => runs.reduce((total, action) => total + of(action), 0);
     return {
       spec,
       tool,
       state: nodeState(runs, current),
-      needsUser: runs.some((action) => action === current && (action.state === "asked" || (action.state === "planned" && action.spec.approval_reason !== null))),
+      needsUser: runs.some((action) => action === current && (action.state === "asked" || (action.state === "planned" && action.approval !== null))),
       isPlanned: planned.has(tool),
       runs,
       seconds: sum((action) => action.seconds),
@@ -87,8 +87,8 @@ function exitReasonAt({ changes }: WalkedTurn, name: string): string {
 }
 
 function edgeViews(flow: FlowSpec, planned: readonly string[], flowActions: readonly ActionEntry[]): EdgeView[] {
-  const walkedPairs = consecutivePairs(flowActions.filter((action) => DONE_STATES.has(action.state) || action.state === "started").map((action) => action.spec.tool));
-  const plannedPairs = new Set([...consecutivePairs(planned), ...consecutivePairs(flowActions.map((action) => action.spec.tool))]);
+  const walkedPairs = consecutivePairs(flowActions.filter((action) => DONE_STATES.has(action.state) || action.state === "started").map((action) => action.tool));
+  const plannedPairs = new Set([...consecutivePairs(planned), ...consecutivePairs(flowActions.map((action) => action.tool))]);
   return flow.nodes.flatMap((node) =>
     node.possible_next_nodes.map((next): EdgeView => {
       const [from, to] = [toolOf(flow.name, node.name), toolOf(flow.name, next)];
@@ -104,7 +104,7 @@ function consecutivePairs(tools: readonly string[]): Set<string> {
 
 /** The names of a turn's flows, in order. */
 export function flowNames({ path, actions }: WalkedTurn): string[] {
-  return [...new Set(groupByFlow([...(path?.nodes ?? []), ...actions.map((action) => action.spec.tool)]).map((chain) => chain.flow))];
+  return [...new Set(groupByFlow([...(path?.nodes ?? []), ...actions.map((action) => action.tool)]).map((chain) => chain.flow))];
 }
 
 export interface NodeInput {
@@ -130,9 +130,9 @@ export function nodeInputs(spec: NodeSpec, flow: FlowSpec, turn: WalkedTurn, run
 }
 
 function inputSource(name: string, flow: FlowSpec, earlier: readonly ActionEntry[], run: ActionEntry | undefined, { request, previousActions }: FlowContext): { value: unknown; from: string } {
-  const producer = earlier.findLast((action) => action.state === "finished" && splitTool(action.spec.tool)[0] === flow.name && isObject(action.result) && name in action.result);
+  const producer = earlier.findLast((action) => action.state === "finished" && splitTool(action.tool)[0] === flow.name && isObject(action.result) && name in action.result);
   if (producer && isObject(producer.result)) return { value: producer.result[name], from: sourceName(producer) };
-  if (run && name in run.spec.arguments) return { value: run.spec.arguments[name], from: "the path" };
+  if (run && name in run.arguments) return { value: run.arguments[name], from: "the path" };
   if (name === "request") return { value: request, from: "you" };
   if (name === "findings") return { value: previousFlowOutputs(earlier, flow.name), from: "the flow before" };
   const previousOutputs = flowOutputs(previousActions, flow.name);
@@ -145,11 +145,11 @@ function inputSource(name: string, flow: FlowSpec, earlier: readonly ActionEntry
 const isEmpty = (value: unknown): boolean => value === undefined || value === null || value === "" || (Array.isArray(value) && value.length === 0);
 
 function previousFlowOutputs(earlier: readonly ActionEntry[], flow: string): unknown {
-  const [first] = earlier.map((action) => splitTool(action.spec.tool)[0]).filter((name) => name !== flow);
+  const [first] = earlier.map((action) => splitTool(action.tool)[0]).filter((name) => name !== flow);
   return first ? flowOutputs(earlier, first) : undefined;
 }
 
 function sourceName(action: ActionEntry): string {
-  const [, node] = splitTool(action.spec.tool);
+  const [, node] = splitTool(action.tool);
   return node === USER_NODE ? "you" : node;
 }

@@ -30,19 +30,19 @@ export function ActionItem({ action, turn, distinction = "" }: Props) {
   return (
     <div className={styles.row}>
       <ActionDetails action={action} turn={turn} distinction={distinction} />
-      {canSkip && <SkipButton id={action.spec.id} text={action.spec.description || action.tool} />}
+      {canSkip && <SkipButton id={action.action_id} text={action.description || action.tool} />}
     </div>
   );
 }
 
 function ActionDetails({ action, turn, distinction }: Required<Props>) {
-  const { spec, state } = action;
+  const { tool, state } = action;
   const displayName = useDisplayName();
   const [opened, setOpened] = useState<boolean | null>(null);
   return (
     <details
       className={styles.action}
-      id={`action-${spec.id}`}
+      id={`action-${action.action_id}`}
       data-testid="action"
       data-state={state}
       open={opened ?? isProgramRun(action.result)}
@@ -52,8 +52,8 @@ function ActionDetails({ action, turn, distinction }: Required<Props>) {
         <span className={`${callHeadStyles.head} ${styles.head}`}>
           {state === "started" && <Loader size={12} aria-hidden="true" />}
           <Badge tone={action.tone}>{action.word}</Badge>
-          <code>{spec.tool}</code>
-          {spec.tool !== "run_code" && <span className={`${callHeadStyles.text} ${styles.text}`}>{spec.description || argumentsText(spec.arguments)}</span>}
+          <code>{tool}</code>
+          {tool !== "run_code" && <span className={`${callHeadStyles.text} ${styles.text}`}>{action.description || argumentsText(action.arguments)}</span>}
           {distinction && <span className={`${typography.dimmed} ${styles.distinction}`}>{distinction}</span>}
           {action.seconds > 0 && <span className={`${typography.dimmed} ${styles.time}`}>{formatSeconds(action.seconds)}</span>}
         </span>
@@ -62,10 +62,10 @@ function ActionDetails({ action, turn, distinction }: Required<Props>) {
         </span>
       </summary>
       <div className={styles.body}>
-        {spec.tool !== "run_code" && <Arguments values={spec.arguments} />}
-        {spec.repairs.length > 0 && (
+        {tool !== "run_code" && <Arguments values={action.arguments} />}
+        {action.repairs.length > 0 && (
           <p className={typography.dimmed} data-testid="repairs">
-            {fill(REVIEW.repaired, { what: spec.repairs.join("; ") })}
+            {fill(REVIEW.repaired, { what: action.repairs.join("; ") })}
           </p>
         )}
         <p className={typography.dimmed}>{rulingText(action, action.decided_by && displayName(action.decided_by))}</p>
@@ -87,9 +87,9 @@ function argumentsText(values: Record<string, unknown>): string {
   return Object.values(values).map(formatInline).join(", ");
 }
 
-function rulingText({ spec, state }: ActionEntry, decider: string): string {
+function rulingText({ action_id, effect, sub_goal, why, approval, ruling, state }: ActionEntry, decider: string): string {
   const decided = decider ? fill(state === "denied" ? JOURNAL.declined_by : JOURNAL.allowed_by, { who: decider }) : "";
-  return [`${spec.id} · ${spec.effect}`, spec.sub_goal, spec.decision_reason || (spec.approval_reason && (wordFor(REASONS, spec.approval_reason) ?? spec.approval_reason)) || RULINGS[spec.decision], decided].filter(Boolean).join(" · ");
+  return [`${action_id} · ${effect}`, sub_goal, why || (approval && (wordFor(REASONS, approval) ?? approval)) || RULINGS[ruling], decided].filter(Boolean).join(" · ");
 }
 
 function ArtefactDownload({ action, turn }: { action: ActionEntry; turn: number }) {
@@ -100,7 +100,7 @@ function ArtefactDownload({ action, turn }: { action: ActionEntry; turn: number 
       {fill(JOURNAL.beginning, { size: formatBytes(action.artefact.size) })}
       <Button
         component="a"
-        href={artefactUrl(sessionId, turn, action.spec.id)}
+        href={artefactUrl(sessionId, turn, action.action_id)}
         download
         size="compact-xs"
         variant="default"

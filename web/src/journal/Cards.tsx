@@ -23,8 +23,6 @@ const Findings = lazy(() => import("../result/DataResult"));
 type EntryOfKind<K extends Entry["kind"]> = Extract<Entry, { kind: K }>;
 
 export function PlanCard({ entry, by }: { entry: EntryOfKind<"plan">; by: string }) {
-  const event = useSession(({ state }) => state.events[entry.version - 1]);
-  const plan = event?.type === "plan.drafted" || event?.type === "plan.edited" ? event : null;
   return (
     <details className={cardStyles.card} data-testid="plan-card">
       <summary>
@@ -38,19 +36,18 @@ export function PlanCard({ entry, by }: { entry: EntryOfKind<"plan">; by: string
         <InlineText text={entry.goal} />
       </p>
       <ol>
-        {plan?.steps.map((step, index) => (
+        {entry.steps.map((step, index) => (
           <li key={index}>
             <InlineText text={step.text} />
           </li>
         ))}
       </ol>
-      {plan?.notes && <p className={typography.dimmed}>{plan.notes}</p>}
+      {entry.notes && <p className={typography.dimmed}>{entry.notes}</p>}
     </details>
   );
 }
 
 export function CodeCard({ entry, by }: { entry: EntryOfKind<"code">; by: string }) {
-  const event = useSession(({ state }) => state.events[entry.version - 1]);
   return (
     <details className={cardStyles.card} data-testid="code-card">
       <summary>
@@ -65,7 +62,7 @@ export function CodeCard({ entry, by }: { entry: EntryOfKind<"code">; by: string
         ))}
         <time dateTime={entry.at}>{formatTime(entry.at)}</time>
       </summary>
-      <pre tabIndex={0}>{event?.type === "code.drafted" || event?.type === "code.edited" ? event.code : ""}</pre>
+      <pre tabIndex={0}>{entry.code}</pre>
     </details>
   );
 }
@@ -89,7 +86,7 @@ export function QuestionCard({ entry, by }: { entry: EntryOfKind<"question">; by
 }
 
 export function AnswerCard({ entry }: { entry: EntryOfKind<"answer"> }) {
-  const isNewest = useSession(({ state }) => state.events.findLast((event) => event.type === "answer.given")?.version === entry.version);
+  const isNewest = useSession(({ state }) => [...state.journal.values()].findLast(({ kind }) => kind === "answer")?.version === entry.version);
   const judgement = useSession(({ state }) => (isNewest ? state.snapshot?.answer : null));
   const isFruitful = entry.queryResult ? entry.queryResult.table !== null || entry.queryResult.artefact !== null : entry.tone === "good";
   if (entry.queryResult)
@@ -128,16 +125,14 @@ function EvidenceChip({ id }: { id: string }) {
 }
 
 export function FailureCard({ entry }: { entry: EntryOfKind<"failure"> }) {
-  const event = useSession(({ state }) => state.events[entry.version - 1]);
-  const reply = event?.type === "session.failed" ? event.model_reply : "";
   return (
     <article className={`${cardStyles.card} ${cardStyles.bad}`} data-testid="failure-card">
       <strong>{entry.title}</strong>
       <p>{entry.reason}</p>
-      {reply && (
+      {entry.raw && (
         <details>
           <summary>{REVIEW.raw_reply}</summary>
-          <pre tabIndex={0}>{reply}</pre>
+          <pre tabIndex={0}>{entry.raw}</pre>
         </details>
       )}
     </article>

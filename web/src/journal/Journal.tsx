@@ -74,6 +74,7 @@ function EntryContent({ entry }: { entry: Entry }) {
     case "failure":
       return <FailureCard entry={entry} />;
     case "note":
+    case "decision":
       return (
         <p className={styles.note} data-tone={entry.tone} data-testid="note">
           <span className={styles.dot} aria-hidden="true" />

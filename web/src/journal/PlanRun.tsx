@@ -10,7 +10,7 @@ const MAX_LANES = 5; // more lanes would be unreadable
 
 export function PlanRun({ entry }: { entry: TurnEntry }) {
   const { actions } = entry;
-  const places = layoutLanes(actions.map(({ spec }) => ({ id: spec.id, needs: spec.depends_on })));
+  const places = layoutLanes(actions.map(({ action_id, depends_on }) => ({ id: action_id, needs: depends_on })));
   const lanes = Math.max(1, ...places.map(({ lane, passing }) => Math.max(lane, ...passing) + 1));
   const hasRail = lanes <= MAX_LANES;
   return (
@@ -30,7 +30,7 @@ export function PlanRun({ entry }: { entry: TurnEntry }) {
 }
 
 /** For steps with the same description, such as one step for several items: the arguments that differ. */
-function distinctionOf({ key, spec }: ActionEntry, actions: readonly ActionEntry[]): string {
-  const hasTwin = actions.some((action) => action.key !== key && action.spec.description === spec.description);
-  return hasTwin ? Object.values(spec.arguments).map(formatInline).join(", ") : "";
+function distinctionOf({ key, description, arguments: values }: ActionEntry, actions: readonly ActionEntry[]): string {
+  const hasTwin = actions.some((action) => action.key !== key && action.description === description);
+  return hasTwin ? Object.values(values).map(formatInline).join(", ") : "";
 }

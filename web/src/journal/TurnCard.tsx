@@ -67,8 +67,7 @@ function Reasoning({ entry }: { entry: TurnEntry }) {
 
 /** `hideText`: the answer below starts with the same words. */
 export function Verdict({ verdict, hideText = false }: { verdict: VerdictLine; hideText?: boolean }) {
-  const event = useSession(({ state }) => state.events[verdict.version - 1]);
-  const analyses = event?.type === "turn.verified" ? [event.execution_analysis, event.memory_analysis].filter(Boolean) : [];
+  const analyses = [verdict.execution_analysis, verdict.memory_analysis].filter(Boolean);
   return (
     <div className={styles.verdict}>
       <p className={callHeadStyles.head} data-testid="verdict" data-status={verdict.status}>

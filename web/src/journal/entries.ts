@@ -1,11 +1,13 @@
-// The journal for display: the gateway's entries, with actions grouped by turn and completed from their events. Pure;
-// the gateway decides what happened and how it is worded.
+// The journal for display: the gateway's entries, with actions grouped by turn. Pure; the gateway decides what happened and how it is worded.
 import { type QueryResult, queryResultOf } from "../flow/queryResult";
-import type { ActionSpec, EntryOf, JournalEntry, SessionEvent } from "../protocol";
+import type { EntryOf, JournalEntry } from "../protocol";
 
-export interface ActionEntry extends EntryOf<"action"> {
-  spec: ActionSpec;
-  result: unknown;
+/** The values of fields that an action's entry leaves out while they are empty. */
+export const NOTHING_YET = { description: "", sub_goal: "", arguments: {} as Record<string, unknown>, depends_on: [] as readonly string[], approval: null as string | null, repairs: [] as readonly string[], why: "", result: null as unknown };
+
+type ShownAction = Omit<EntryOf<"action">, keyof typeof NOTHING_YET> & typeof NOTHING_YET;
+
+export interface ActionEntry extends ShownAction {
   /** Tokens of the model calls made for this action. */
   tokens: number;
 }
@@ -24,25 +26,28 @@ export interface AnswerEntry extends EntryOf<"answer"> {
 type StandaloneEntry = Exclude<JournalEntry, { kind: "turn" | "action" | "path_change" | "tokens" | "answer" }>;
 export type Entry = StandaloneEntry | TurnEntry | AnswerEntry;
 
-export const SPEC_DEFAULTS: Omit<ActionSpec, "id" | "tool" | "description"> = { arguments: {}, effect: "read", depends_on: [], approval_reason: null, policy: null, repairs: [], decision: "proceed", decision_reason: "", quiet: false };
-
 /** All entries to display, oldest first. */
-export function buildEntries(journal: ReadonlyMap<string, JournalEntry>, events: readonly SessionEvent[]): Entry[] {
+export function buildEntries(journal: ReadonlyMap<string, JournalEntry>): Entry[] {
   const tokens = new Map<string, number>();
   const actions = new Map<number, ActionEntry[]>();
   const changes = new Map<number, EntryOf<"path_change">[]>();
   for (const entry of journal.values()) {
     if (entry.kind === "tokens") tokens.set(entry.action_id, (tokens.get(entry.action_id) ?? 0) + entry.tokens);
     if (entry.kind === "path_change") changes.set(entry.turn, [...(changes.get(entry.turn) ?? []), entry]);
-    if (entry.kind === "action" && entry.state !== "dropped") actions.set(entry.turn, [...(actions.get(entry.turn) ?? []), withEventData(entry, events)]);
+    if (entry.kind === "action" && entry.state !== "dropped") actions.set(entry.turn, [...(actions.get(entry.turn) ?? []), { ...NOTHING_YET, ...entry, tokens: 0 }]);
   }
   const entries: Entry[] = [];
   for (const entry of journal.values()) {
     if (entry.kind === "turn") entries.push(buildTurn(entry, journal, { actions, changes, tokens }));
     else if (entry.kind === "answer") entries.push({ ...entry, queryResult: latestQueryResult(entries) });
-    else if (entry.kind !== "action" && entry.kind !== "path_change" && entry.kind !== "tokens") entries.push(entry);
+    else if (isStandalone(entry)) entries.push(entry);
   }
   return entries;
+}
+
+/** A decision without words is shown by its action. */
+function isStandalone(entry: JournalEntry): entry is StandaloneEntry {
+  return !["turn", "action", "path_change", "tokens", "answer"].includes(entry.kind) && (entry.kind !== "decision" || !!entry.text);
 }
 
 interface TurnParts {
@@ -57,30 +62,6 @@ function buildTurn(turn: EntryOf<"turn">, journal: ReadonlyMap<string, JournalEn
   const fromPlan = plan?.kind === "plan" ? { by: plan.by, sub_goal: plan.goal, path: plan.path } : {};
   return { ...turn, ...fromPlan, actions: turnActions, changes: changes.get(turn.number) ?? [] };
 }
-
-function withEventData(action: EntryOf<"action">, events: readonly SessionEvent[]): ActionEntry {
-  const planned = events[action.spec_in - 1];
-  const specs = planned && "actions" in planned ? planned.actions.filter((item): item is ActionSpec => typeof item === "object" && "tool" in item) : [];
-  const spec = specs.find((spec) => spec.id === action.action_id) ?? { ...SPEC_DEFAULTS, id: action.action_id, tool: action.tool, description: action.gist };
-  return { ...action, spec, result: resultOf(action, events), tokens: 0 };
-}
-
-function resultOf({ action_id, result_in }: EntryOf<"action">, events: readonly SessionEvent[]): unknown {
-  const event = result_in === null ? undefined : events[result_in - 1];
-  switch (event?.type) {
-    case "actions.finished":
-      return event.outcomes.find((outcome) => outcome.action_id === action_id)?.result ?? null;
-    case "question.answered":
-      return event.text;
-    case "turn.changed":
-      return event.overrides;
-    case "action.skipped":
-      return event.output ?? null;
-    default:
-      return null;
-  }
-}
-
 
 function latestQueryResult(entries: readonly Entry[]): QueryResult | null {
   const turn = entries.findLast((entry) => entry.kind === "turn");

@@ -4,6 +4,6 @@ import { buildEntries, type Entry } from "./entries";
 
 /** The journal for display. */
 export function useEntries(): readonly Entry[] {
-  const { journal, events } = useSession(({ state: { journal, events } }) => ({ journal, events }));
-  return useMemo(() => buildEntries(journal, events), [journal, events]);
+  const journal = useSession(({ state }) => state.journal);
+  return useMemo(() => buildEntries(journal), [journal]);
 }

@@ -10,10 +10,10 @@ const pending: PendingCommand[] = [
 const pendingIdsAfter = (message: unknown) => unsettled(pending, message as ServerMessage).map((item) => item.id);
 
 it("removes a pending command once it is recorded or refused, but not after a transient error", () => {
-  expect(pendingIdsAfter({ type: "event", event: { id: "s:a", session_id: "s" } })).toEqual(["b"]);
+  expect(pendingIdsAfter({ type: "event", event_id: "s:a", session_id: "s" })).toEqual(["b"]);
   expect(pendingIdsAfter({ type: "error", reply_to: "b" })).toEqual(["a"]);
   expect(pendingIdsAfter({ type: "forked", fork_id: "t" })).toEqual(["a"]);
-  expect(pendingIdsAfter({ type: "event", event: { id: "s:3:plan.drafted", session_id: "s" } })).toEqual(["a", "b"]);
+  expect(pendingIdsAfter({ type: "event", event_id: "s:3:plan.drafted", session_id: "s" })).toEqual(["a", "b"]);
   expect(pendingIdsAfter({ type: "error", reply_to: null })).toEqual(["a", "b"]);
   expect(pendingIdsAfter({ type: "error", reply_to: "b", code: "unavailable" })).toEqual(["a", "b"]);
   expect(pendingIdsAfter({ type: "error", reply_to: "b", code: "slow_down" })).toEqual(["a", "b"]);

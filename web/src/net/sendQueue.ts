@@ -28,7 +28,7 @@ export function unsettled(pending: readonly PendingCommand[], message: ServerMes
 }
 
 function settledId(message: ServerMessage): string | null {
-  if (message.type === "event") return message.event.id.slice(message.event.session_id.length + 1);
+  if (message.type === "event") return message.event_id.slice(message.session_id.length + 1);
   return message.type === "error" && !isTransient(message) ? message.reply_to : null;
 }
 

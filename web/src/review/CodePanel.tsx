@@ -22,10 +22,10 @@ import typography from "../ui/typography.module.css";
 const CodeEditor = lazy(() => import("../code/CodeEditor"));
 
 export default function CodePanel({ code }: { code: CodeView }) {
-  const { events, snapshot } = useSession(({ state: { events, snapshot } }) => ({ events, snapshot }));
+  const { journal, snapshot } = useSession(({ state: { journal, snapshot } }) => ({ journal, snapshot }));
   const displayName = useDisplayName();
   const command = useCommand();
-  const versions = useMemo(() => codeVersions(events, snapshot), [events, snapshot]);
+  const versions = useMemo(() => codeVersions(journal, snapshot), [journal, snapshot]);
   const [edit, setEdit] = useDraftState<CodeEdit | null>("code", () => null, (edit) => edit !== null, isCodeEdit);
   const [selection, setSelection] = useState<VersionSelection>({ shown: null, against: null });
   const [seenVersion, setSeenVersion] = useState(code.version);

@@ -109,11 +109,11 @@ export function NextButtons() {
   );
 }
 
-/** An approved program has no answer event, so the buttons show the last judgement since the last plan. */
+/** An approved program has no answer entry, so the buttons show the last judgement since the last plan. */
 function JudgeProgram() {
-  const last = useSession(({ state }) => state.events.findLast((event) => event.type === "answer.judged" || event.type === "plan.drafted"));
-  const judgement = last?.type === "answer.judged" ? last : { accepted: false, saved: false };
-  return <JudgeButtons accepted={judgement.accepted} saved={judgement.saved ?? false} isNewest />;
+  const last = useSession(({ state }) => [...state.journal.values()].findLast((entry) => entry.kind === "plan" || (entry.kind === "decision" && entry.about === "answer")));
+  const judgement = last?.kind === "decision" ? last : null;
+  return <JudgeButtons accepted={judgement?.decision === "approved"} saved={judgement?.saved ?? false} isNewest />;
 }
 
 const NO_ARGS: string[] = [];

@@ -27,12 +27,12 @@ const LONG_GOAL = 160; // characters: a longer goal is styled as a paragraph
 
 export default function PlanPanel({ plan }: { plan: PlanView }) {
   const client = useClient();
-  const { sessionId, events, snapshot } = useSession(({ state: { sessionId, events, snapshot } }) => ({ sessionId, events, snapshot }));
+  const { sessionId, journal, snapshot } = useSession(({ state: { sessionId, journal, snapshot } }) => ({ sessionId, journal, snapshot }));
   const refusal = useSession(({ state }) => state.notices.findLast((notice) => notice.steps) ?? null);
   const can = useCan();
   const displayName = useDisplayName();
   const command = useCommand();
-  const versions = useMemo(() => planVersions(events, snapshot), [events, snapshot]);
+  const versions = useMemo(() => planVersions(journal, snapshot), [journal, snapshot]);
   const [stored, setEdit] = useDraftState<PlanEdit>("plan", () => startPlanEdit(plan), (edit) => isOwnEdit(edit, plan), isPlanEdit);
   const unedited = useMemo(() => startPlanEdit(plan), [plan]);
   // A new version is shown at once, unless the user would lose an edit of the previous one.

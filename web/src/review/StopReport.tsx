@@ -18,7 +18,7 @@ export default function StopReport() {
       <Part title={REVIEW.stop_done} actions={finished} />
       <Part title={REVIEW.stop_running} actions={running} />
       <Part title={REVIEW.stop_never} actions={cancelled ? inState("skipped", "denied", "failed") : inState("skipped", "denied")} />
-      {[...finished, ...running].every((action) => action.spec.effect === "read") && <p className={typography.hint}>{REVIEW.stop_none}</p>}
+      {[...finished, ...running].every((action) => action.effect === "read") && <p className={typography.hint}>{REVIEW.stop_none}</p>}
     </div>
   );
 }
@@ -31,7 +31,7 @@ function Part({ title, actions }: { title: string; actions: readonly ActionEntry
       <ul>
         {actions.map((action) => (
           <li key={action.key}>
-            {action.spec.description || action.spec.tool} <span className={typography.dimmed}>({action.spec.tool})</span>
+            {action.description || action.tool} <span className={typography.dimmed}>({action.tool})</span>
           </li>
         ))}
       </ul>

@@ -1,16 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { ServerMessage, ServerMessageOf, SessionEvent } from "../protocol";
+import type { ServerMessage, ServerMessageOf } from "../protocol";
 import { reduce } from "./reduce";
 import { activeDraft, emptyState, isBehind, type SessionState } from "./state";
 
 const ID = "s1";
 
-function event(version: number, fields: Partial<SessionEvent> & { type: SessionEvent["type"] }): ServerMessage {
-  const base = { id: `${ID}:${version}`, session_id: ID, version, causation_id: null, at: "2026-01-01T00:00:00Z", actor: "planner" };
-  return { type: "event", session_id: ID, version, event: { ...base, ...fields } as SessionEvent, entries: [], changed: {}, can: null, ends_draft: false };
-}
-
-const eventWith = (version: number, fields: Partial<ServerMessageOf<"event">>): ServerMessage => ({ ...(event(version, { type: "session.paused" }) as ServerMessageOf<"event">), ...fields });
+const eventWith = (version: number, fields: Partial<ServerMessageOf<"event">> = {}): ServerMessage => ({ type: "event", session_id: ID, version, event_id: `${ID}:${version}`, at: `time ${version}`, entries: [], changed: {}, can: null, ends_draft: false, ...fields });
 
 function snapshot(version: number, view: object = {}, fields: Partial<ServerMessageOf<"snapshot">> = {}): ServerMessage {
   const work = { service: "planner", version: 1 };
@@ -22,30 +17,30 @@ function delta(offset: number, text: string, draft_id = "1-d1"): ServerMessage {
 }
 
 const stateAfter = (...messages: ServerMessage[]): SessionState => messages.reduce(reduce, emptyState(ID));
-const paused = (version: number) => event(version, { type: "session.paused" });
+const event = (version: number) => eventWith(version);
 
 describe("events", () => {
   it("are kept in order, without duplicates", () => {
-    const state = stateAfter(paused(1), paused(2), paused(1), paused(2));
-    expect(state.events.map((event) => event.version)).toEqual([1, 2]);
+    const state = stateAfter(event(1), event(2), event(1), event(2));
+    expect([state.appliedVersion, state.eventTimes]).toEqual([2, ["time 1", "time 2"]]);
   });
 
   it("after a gap are not applied, and the gap is remembered until it is filled", () => {
-    const withGap = stateAfter(snapshot(1), paused(1), paused(3));
+    const withGap = stateAfter(snapshot(1), event(1), event(3));
     expect(withGap.appliedVersion).toBe(1);
     expect(isBehind(withGap)).toBe(true);
-    expect(isBehind([paused(2), paused(3)].reduce(reduce, withGap))).toBe(false);
+    expect(isBehind([event(2), event(3)].reduce(reduce, withGap))).toBe(false);
   });
 
   it("give the same state whether or not the connection was interrupted", () => {
-    const complete = stateAfter(paused(1), paused(2), paused(3), snapshot(3));
-    const resumed = stateAfter(paused(1), snapshot(3), paused(2), paused(3));
+    const complete = stateAfter(event(1), event(2), event(3), snapshot(3));
+    const resumed = stateAfter(event(1), snapshot(3), event(2), event(3));
     expect(resumed).toEqual(complete);
   });
 
   it("of another session are ignored", () => {
-    const state = stateAfter(paused(1));
-    expect(reduce(state, { ...paused(2), session_id: "other" } as ServerMessage)).toBe(state);
+    const state = stateAfter(event(1));
+    expect(reduce(state, { ...event(2), session_id: "other" } as ServerMessage)).toBe(state);
   });
 });
 
@@ -56,7 +51,7 @@ describe("snapshots", () => {
   });
 
   it("are updated by events, without another request", () => {
-    const state = stateAfter(paused(1), snapshot(1, { title: "old", phase: "planning" }), eventWith(2, { changed: { title: "new" }, can: ["fork"] }));
+    const state = stateAfter(event(1), snapshot(1, { title: "old", phase: "planning" }), eventWith(2, { changed: { title: "new" }, can: ["fork"] }));
     expect(state.snapshot).toMatchObject({ version: 2, title: "new", phase: "planning", can: ["fork"] });
     expect(isBehind(state)).toBe(false);
   });
@@ -70,7 +65,7 @@ describe("snapshots", () => {
   });
 
   it("update actions one by one, and drop removed ones", () => {
-    const state = stateAfter(paused(1), snapshot(1, { actions: { a: { text: "1" }, b: { text: "2" } } }), eventWith(2, { changed: { actions: { a: null, c: { text: "3" } } } }));
+    const state = stateAfter(event(1), snapshot(1, { actions: { a: { text: "1" }, b: { text: "2" } } }), eventWith(2, { changed: { actions: { a: null, c: { text: "3" } } } }));
     expect(state.snapshot?.actions).toEqual({ b: { text: "2" }, c: { text: "3" } });
   });
 });
@@ -98,7 +93,7 @@ describe("drafts", () => {
   });
 
   it("with a gap are incomplete until a snapshot brings the full text", () => {
-    const incomplete = stateAfter(snapshot(1), paused(1), delta(0, "ab"), delta(9, "z"));
+    const incomplete = stateAfter(snapshot(1), event(1), delta(0, "ab"), delta(9, "z"));
     expect(incomplete.draft?.hasGap).toBe(true);
     expect(isBehind(incomplete)).toBe(true);
     const draft = { ...delta(0, "abcdefghiz"), type: "delta" as const } as ServerMessageOf<"delta">;
@@ -121,11 +116,11 @@ describe("drafts", () => {
   });
 
   it("continue through unrelated events", () => {
-    expect(stateAfter(delta(0, "ab"), event(1, { type: "usage.recorded" })).draft?.text).toBe("ab");
+    expect(stateAfter(delta(0, "ab"), event(1)).draft?.text).toBe("ab");
   });
 
   it("are shown only while the work that they belong to continues", () => {
-    const ongoing = stateAfter(snapshot(1), paused(1), delta(0, "ab"));
+    const ongoing = stateAfter(snapshot(1), event(1), delta(0, "ab"));
     expect(activeDraft(ongoing)?.text).toBe("ab");
     expect(activeDraft(reduce(ongoing, eventWith(2, { changed: { work: { service: "planner", version: 2 } } })))).toBeNull();
     expect(activeDraft(reduce(ongoing, eventWith(2, { changed: { work: null } })))).toBeNull();
@@ -139,7 +134,7 @@ describe("drafts", () => {
   describe("of a reply beside other work", () => {
     const reply = { service: "planner", version: 9 };
     const ofReply = (text: string): ServerMessage => ({ ...delta(0, text, "9-d1"), work: 9 }) as ServerMessage;
-    const beside = [paused(1), snapshot(1, { phase: "executing", work: { service: "executor", version: 1 }, reply })];
+    const beside = [event(1), snapshot(1, { phase: "executing", work: { service: "executor", version: 1 }, reply })];
 
     it("is shown, and not what is written beside it", () => {
       const state = stateAfter(...beside, delta(0, "a node"), ofReply("Because"), delta(6, " goes on"));

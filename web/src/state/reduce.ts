@@ -69,15 +69,15 @@ function longerDraft(received: Draft, current: Draft | null): Draft {
 }
 
 function withEvent(state: SessionState, message: ServerMessageOf<"event">): SessionState {
-  const { event } = message;
-  const newestVersion = Math.max(state.newestVersion, event.version);
-  if (event.version !== state.appliedVersion + 1) return newestVersion === state.newestVersion ? state : { ...state, newestVersion };
+  const { version } = message;
+  const newestVersion = Math.max(state.newestVersion, version);
+  if (version !== state.appliedVersion + 1) return newestVersion === state.newestVersion ? state : { ...state, newestVersion };
   const snapshot = withChanges(state.snapshot, message);
   const ends = message.ends_draft && state.draft !== null && !isBeside(state.draft, state.snapshot, snapshot);
   return {
     ...state,
-    events: [...state.events, event],
-    appliedVersion: event.version,
+    appliedVersion: version,
+    eventTimes: [...state.eventTimes, message.at],
     newestVersion,
     journal: withEntries(state.journal, message.entries),
     snapshot,
@@ -105,10 +105,10 @@ function withEntries(journal: SessionState["journal"], entries: readonly EntryOr
 }
 
 /** Replaces the sections that the event changed. A session's first event has all sections. */
-function withChanges(snapshot: Snapshot | null, { session_id, event, changed, can }: ServerMessageOf<"event">): Snapshot | null {
-  if (snapshot ? event.version <= snapshot.version : event.version > 1 || can === null) return snapshot;
+function withChanges(snapshot: Snapshot | null, { session_id, version, changed, can }: ServerMessageOf<"event">): Snapshot | null {
+  if (snapshot ? version <= snapshot.version : version > 1 || can === null) return snapshot;
   const actions = Object.entries({ ...snapshot?.actions, ...(changed.actions as object | undefined) }).filter(([, action]) => action !== null);
-  return { ...snapshot, ...changed, actions: Object.fromEntries(actions), session_id, version: event.version, can: can ?? snapshot?.can ?? [] } as Snapshot;
+  return { ...snapshot, ...changed, actions: Object.fromEntries(actions), session_id, version, can: can ?? snapshot?.can ?? [] } as Snapshot;
 }
 
 function withDelta(state: SessionState, delta: ServerMessageOf<"delta">): SessionState {

@@ -1,5 +1,5 @@
 // What the page knows of one session. Only `reduce` changes it.
-import type { JournalEntry, ServerMessage, ServerMessageOf, SessionEvent, Snapshot } from "../protocol";
+import type { JournalEntry, ServerMessage, ServerMessageOf, Snapshot } from "../protocol";
 
 export type { Snapshot };
 export type Greeting = ServerMessageOf<"greeting">;
@@ -34,9 +34,10 @@ export interface SessionState {
   sessionId: string | null;
   greeting: Greeting | null;
   snapshot: Snapshot | null;
-  /** The applied events without gaps, versions 1 to `appliedVersion`. */
-  events: readonly SessionEvent[];
+  /** All events up to this version are applied. */
   appliedVersion: number;
+  /** The time of each applied event: of version 1, 2, … */
+  eventTimes: readonly string[];
   /** The journal entries by key. */
   journal: ReadonlyMap<string, JournalEntry>;
   /** The highest version seen, applied or not. */
@@ -57,8 +58,8 @@ export function emptyState(sessionId: string | null): SessionState {
     sessionId,
     greeting: null,
     snapshot: null,
-    events: [],
     appliedVersion: 0,
+    eventTimes: [],
     journal: new Map(),
     newestVersion: 0,
     draft: null,

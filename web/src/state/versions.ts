@@ -1,5 +1,5 @@
-// All versions of the plan and of the code, from the events: oldest first.
-import type { EventOf, SessionEvent, StepOutput } from "../protocol";
+// All versions of the plan and of the code, from the journal: oldest first.
+import type { EntryOf, JournalEntry, StepOutput } from "../protocol";
 import type { Snapshot } from "./state";
 
 export interface PlanVersion {
@@ -21,51 +21,28 @@ export interface CodeVersion {
   explanation: string;
   by: string;
   at: string | null;
-  checks: EventOf<"code.verified">["checks"] | null;
+  checks: EntryOf<"code">["checks"];
   tests: string;
 }
 
 type VersionNumber = { version: number; number: number };
 
-// A fork starts with its parent's newest version, for which it has no event.
+// A fork starts with its parent's newest version, for which it has no entry.
 function withCurrent<T extends VersionNumber>(versions: T[], current: T | null): T[] {
   return current && !versions.some((item) => item.version === current.version) ? [current, ...versions] : versions;
 }
 
-export function planVersions(events: readonly SessionEvent[], snapshot: Snapshot | null): PlanVersion[] {
-  const versions: PlanVersion[] = [];
-  for (const event of events)
-    if (event.type === "plan.drafted" || event.type === "plan.edited")
-      versions.push({ ...versionFields(event), goal: event.goal, steps: event.steps, notes: event.notes, reason: event.type === "plan.drafted" ? (event.reason ?? "") : "" });
+type Journal = ReadonlyMap<string, JournalEntry>;
+
+export function planVersions(journal: Journal, snapshot: Snapshot | null): PlanVersion[] {
+  const versions = [...journal.values()].filter((entry) => entry.kind === "plan").map((entry): PlanVersion => ({ ...entry, notes: entry.notes ?? "", reason: entry.reason ?? "" }));
   return withCurrent(versions, snapshot?.plan ? { ...snapshot.plan, at: null, reason: "" } : null);
 }
 
-export function codeVersions(events: readonly SessionEvent[], snapshot: Snapshot | null): CodeVersion[] {
-  const versions: CodeVersion[] = [];
-  for (const event of events) {
-    if (event.type === "code.drafted" || event.type === "code.edited") {
-      const explanation = event.type === "code.drafted" ? event.explanation : "";
-      versions.push({ ...versionFields(event), code: event.code, explanation, checks: null, tests: "" });
-    }
-    if (event.type === "code.verified") {
-      const verified = versions.find((version) => version.version === event.code_version);
-      if (verified) Object.assign(verified, { checks: event.checks, tests: event.tests });
-    }
-  }
+export function codeVersions(journal: Journal, snapshot: Snapshot | null): CodeVersion[] {
+  const versions = [...journal.values()].filter((entry) => entry.kind === "code").map((entry): CodeVersion => ({ ...entry, explanation: entry.explanation ?? "", tests: entry.tests ?? "" }));
   const code = snapshot?.code;
   return withCurrent(versions, code ? { ...code, at: null, checks: code.checks.length ? code.checks : null } : null);
-}
-
-type Written = EventOf<"plan.drafted" | "plan.edited" | "code.drafted" | "code.edited">;
-
-function versionFields(event: Written) {
-  return { version: event.version, number: event.number ?? 0, by: authorOf(event), at: event.at };
-}
-
-/** Who wrote it; an offer that a user took is its service's. */
-function authorOf(event: Written): string {
-  const isOffer = (event.type === "plan.drafted" || event.type === "code.drafted") && typeof event.offer === "number";
-  return isOffer ? (event.type === "plan.drafted" ? "planner" : "generator") : event.actor;
 }
 
 /**
