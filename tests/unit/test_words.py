@@ -1,24 +1,38 @@
-"""The catalogue of texts in parley/protocol/words: code uses each one, and repeats no sentence of it."""
+"""The texts in parley/protocol/words and web/src/words.ts: code uses each one, and repeats no sentence of them."""
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from parley.protocol.words import CATALOGUE, OPTIONS, REASONS
+from parley.protocol.words import CATALOGUE as SHARED
+from parley.protocol.words import OPTIONS, REASONS
 from scripts.generate import ROOT
 from shared.domain import state_names
 from shared.domain.policy import REASONS as RECORDED
 
-PAGE = sorted(path for path in (ROOT / "web/src").rglob("*.ts*") if path.parent.name != "generated")
+OWN = ROOT / "web/src/words.ts"
+PAGE = sorted(path for path in (ROOT / "web/src").rglob("*.ts*") if path.parent.name != "generated" and path != OWN)
 TERMINAL = sorted((ROOT / "cli").rglob("*.py"))
 SERVER = sorted(
     path for part in ("services", "parley") for path in (ROOT / part).rglob("*.py") if path.parent.name != "words"
 )
 STRING = re.compile(r'"([^"\n\\]*)"|`([^`\\]*)`|>\s*([^<>{}]*[^<>{}\s])\s*<')
 PLACE = re.compile(r"\{([^{}]*)\}")
+
+
+def words_of_the_page() -> dict[str, dict[str, str]]:
+    sections = re.findall(
+        r"^export const (\w+) = \{\n(.*?)^\} as const;", OWN.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    texts = re.compile(r'^  (\w+):\s+(".*"),$', re.MULTILINE)
+    return {name: {key: json.loads(text) for key, text in texts.findall(body)} for name, body in sections}
+
+
+CATALOGUE = {**SHARED, **words_of_the_page()}
 
 
 def sentences() -> dict[str, str]:
