@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from parley.conditions import BadCondition, Condition
-from parley.events.facts import MAX_LOOKS, MAX_POLL_TIME, MIN_POLL_INTERVAL
+from parley.events.facts import MAX_POLL_TIME, MAX_POLLS, MIN_POLL_INTERVAL
 
 OUTPUT = "output"  # the name of the complete result in a condition, as in a reference
 DEFAULT_EVERY, DEFAULT_AT_MOST = 60, 3600  # seconds
@@ -33,7 +33,7 @@ class Polling(BaseModel):
             max_length=500,
         ),
     ]
-    every: Annotated[int, Field(description="Seconds between two looks.", ge=MIN_POLL_INTERVAL, le=MAX_POLL_TIME)] = (
+    every: Annotated[int, Field(description="Seconds between two polls.", ge=MIN_POLL_INTERVAL, le=MAX_POLL_TIME)] = (
         DEFAULT_EVERY
     )
     at_most: Annotated[
@@ -45,18 +45,18 @@ class Polling(BaseModel):
 
     @model_validator(mode="after")
     def _usable(self) -> Self:
-        if wrong := looks_problem(self.every, self.at_most) or condition_problem(self.condition):
+        if wrong := polls_problem(self.every, self.at_most) or condition_problem(self.condition):
             raise ValueError(wrong)
         return self
 
 
-def looks_problem(every: int, at_most: int) -> str:
+def polls_problem(every: int, at_most: int) -> str:
     """Why a step cannot poll at this interval for this long (both in seconds); "" if it can."""
     if not (MIN_POLL_INTERVAL <= every <= MAX_POLL_TIME and MIN_POLL_INTERVAL <= at_most <= MAX_POLL_TIME):
         return f"every and at_most are from {MIN_POLL_INTERVAL} to {MAX_POLL_TIME:,} seconds"
-    if at_most <= MAX_LOOKS * every:
+    if at_most <= MAX_POLLS * every:
         return ""
-    return f"it would look more than {MAX_LOOKS:,} times: let it look less often, or give up earlier"
+    return f"it would poll more than {MAX_POLLS:,} times: let it poll less often, or give up earlier"
 
 
 def condition_problem(text: str) -> str:

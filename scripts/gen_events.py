@@ -27,7 +27,7 @@ def subclasses[Kind: BaseModel](module: ModuleType, of: type[Kind]) -> tuple[typ
 
 VALUES = tuple(dict.fromkeys(kind for module in (values, carried) for kind in subclasses(module, values.Stored)))
 PERSON = {kind.__name__ for kind in UserCommand.__args__}
-KEEPER = {"BeginFor", "Expire", "RecordLook", "Wake"}
+KEEPER = {"BeginFor", "Expire", "RecordPoll", "Wake"}
 FIRST = facts.MessageReceived(
     id=f"{ID}:first",
     session_id=ID,

@@ -55,8 +55,8 @@ def polls(began: datetime) -> list[AnyCommand]:
         c.DraftPlan(goal="Wait until #W1 is delivered", steps=(POLLING_STEP, asks), kind="execution"),
         c.Approve(version=2),
         c.Wait(actions=(Waiting(action_id="t2.s1", until=began + timedelta(hours=1), every=60),)),
-        c.RecordLook(action_id="t2.s1", looks=1, value={"status": "pending"}),
-        c.RecordLook(action_id="t2.s1", looks=31, value={"status": "delivered"}, met=True),
+        c.RecordPoll(action_id="t2.s1", polls=1, value={"status": "pending"}),
+        c.RecordPoll(action_id="t2.s1", polls=31, value={"status": "delivered"}, met=True),
         c.Ask(text="Did all arrive?", about="action", action_id="t2.s2"),
         c.RaiseBudget(calls=50),
         c.Expire(requested_version=7),
@@ -128,5 +128,5 @@ def gives_up(began: datetime) -> list[AnyCommand]:
         c.DraftPlan(goal="Wait until #W1 is delivered", steps=(POLLING_STEP,), kind="execution"),
         c.Approve(version=2),
         c.Wait(actions=(Waiting(action_id="t2.s1", until=began + timedelta(seconds=4), every=60),)),
-        c.RecordLook(action_id="t2.s1", looks=1, error="The order is not known."),
+        c.RecordPoll(action_id="t2.s1", polls=1, error="The order is not known."),
     ]

@@ -36,14 +36,14 @@ class SessionAtPosition(NamedTuple):
 class UpgradeNeeded(Exception):
     """A newer release has continued the session, so this release can neither fold it further nor decide commands.
 
-    `position` is that of the event that it cannot fold, 0 if unknown; `needs` and `rules` are the event's.
+    `position` is that of the event that it cannot fold, 0 if unknown; `needs` is the event's.
     """
 
     code = "upgrade_needed"
 
-    def __init__(self, session_id: str, *, position: int = 0, needs: int = 1, rules: int = 1) -> None:
+    def __init__(self, session_id: str, *, position: int = 0, needs: int = 1) -> None:
         super().__init__(f"A newer release of Parley has continued session {session_id}: upgrade this one.")
-        self.session_id, self.position, self.needs, self.rules = session_id, position, needs, rules
+        self.session_id, self.position, self.needs = session_id, position, needs
 
 
 def follows(message: StoredMessage, position: int) -> bool:
@@ -92,12 +92,7 @@ def _require_foldable(loaded: SessionAtPosition, message: StoredMessage, head: S
         return
     next_version = head.version == loaded.session.version + 1
     if loaded.position == 0 or (next_version and message.headers.get(EXPECTED_SEQUENCE) == str(loaded.position)):
-        raise UpgradeNeeded(
-            loaded.session.id,
-            position=message.position,
-            needs=head.needs,
-            rules=max(head.rules or 1, loaded.session.rules),
-        )
+        raise UpgradeNeeded(loaded.session.id, position=message.position, needs=head.needs)
 
 
 def _check_guard(loaded: SessionAtPosition, message: StoredMessage) -> str:
@@ -122,9 +117,8 @@ def _is_about(subject: str, head: SessionEvent | Head) -> bool:
 
 def require_readable(session: Mapping[str, Any]) -> None:
     """Raises UpgradeNeeded if only a newer release can read this session, given as JSON data."""
-    needs, rules = session.get("needs", 1), session.get("rules", 1)
-    if needs > envelope.FORMAT or rules > envelope.RULES:
-        raise UpgradeNeeded(str(session.get("id")), needs=needs, rules=rules)
+    if (needs := session.get("needs", 1)) > envelope.FORMAT:
+        raise UpgradeNeeded(str(session.get("id")), needs=needs)
 
 
 def _check_subject(session: Session, subject: str, event: SessionEvent) -> str:

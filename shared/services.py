@@ -82,7 +82,7 @@ _WORKERS = (
         "executor",
         10006,
         requests=("plan_store.library.similar",),
-        answers=("tools.list", "tools.preview", "tools.previews", "tools.check", "tools.look", "flows.list"),
+        answers=("tools.list", "tools.preview", "tools.previews", "tools.check", "tools.poll", "flows.list"),
         publishes=(
             "$O.ARTEFACTS.>",
             "$JS.API.STREAM.INFO.OBJ_ARTEFACTS",
@@ -100,7 +100,7 @@ _SPECS = (
     ServiceSpec(
         "plan_store",
         10002,
-        requests=("tools.list", "tools.look"),
+        requests=("tools.list", "tools.poll"),
         answers=("plan_store.>",),
         consumers=(
             Consumer("SESSIONS", "plan_store", "session.>"),

@@ -90,7 +90,7 @@ class Story:
         at, number = self._clock(), self.session.version + 1
         if isinstance(command, UserCommand):
             return CommandMeta(f"{USER_PREFIX}{user or self.session.owner or self.user}", at, f"cmd-{number}")
-        if isinstance(command, c.Expire | c.Wake | c.RecordLook):
+        if isinstance(command, c.Expire | c.Wake | c.RecordPoll):
             return CommandMeta(KEEPER, at)
         work, reply = self.session.work, self.session.reply
         work = reply or work if isinstance(command, ANSWERS) else work or reply

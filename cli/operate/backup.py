@@ -59,7 +59,7 @@ async def create_backup(settings: Settings, folder: Path) -> int:
 
 async def restore_backup(settings: Settings, folder: Path) -> int:
     """Restore to an empty NATS server and PARLEY_HOME. Raises Declined, Unreachable."""
-    contents = _read_contents(folder)
+    contents = _read_contents(folder, settings.parley_home)
     paths = _database_paths(settings)
     existing = [str(paths[name]) for name in contents["databases"] if name in paths and paths[name].exists()]
     if existing:
@@ -97,7 +97,7 @@ def _create_folder(folder: Path) -> None:
     folder.chmod(0o700)  # it contains every session in full
 
 
-def _read_contents(folder: Path) -> dict[str, Any]:
+def _read_contents(folder: Path, home: Path) -> dict[str, Any]:
     try:
         contents: dict[str, Any] = json.loads((folder / CONTENTS).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -106,7 +106,7 @@ def _read_contents(folder: Path) -> dict[str, Any]:
         raise Declined(f"{folder} was made by another version of Parley (format {contents.get('format')}).")
     try:
         if sessions := contents["streams"].get(SESSIONS):
-            require_format(sessions)
+            require_format(sessions, home)
     except WrongFormat as error:
         raise Declined(f"{folder} is of another release of Parley. {error}") from error
     return contents

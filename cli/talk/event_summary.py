@@ -85,10 +85,10 @@ def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one case
         case facts.ActionsWaiting():
             waits = (f"{action.action_id} until {action.until.isoformat()}" for action in event.actions)
             return f"waits: {', '.join(waits)}"
-        case facts.ActionsWoken():
-            return f"has waited: {', '.join(event.actions)}"
-        case facts.ActionPolled():
-            return f"{event.action_id} checked {event.looks} times: {_polled_value(event)}"
+        case facts.ActionWaited(polls=0):
+            return f"has waited: {event.action_id}"
+        case facts.ActionWaited():
+            return f"{event.action_id} checked {event.polls} times: {_polled_value(event)}"
         case facts.ActionsStarted():
             return f"runs {', '.join(map(_attempt, event.actions))}"
         case (
@@ -128,12 +128,12 @@ def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one case
 
 
 def _item(event: _OfPlan | _OfCode) -> str:
-    """ "plan 3"; "the plan" if an older release did not record its number."""
+    """ "plan 3"; "the plan" if the event does not say its number."""
     noun = "plan" if isinstance(event, _OfPlan) else "code"
     return f"{noun} {event.number}" if event.number else f"the {noun}"
 
 
-def _polled_value(event: facts.ActionPolled) -> str:
+def _polled_value(event: facts.ActionWaited) -> str:
     """The value that a polling step has seen, or its result."""
     if event.error:
         return short(event.error, WIDTH)

@@ -26,13 +26,6 @@ from parley.events.values import (
 )
 
 
-class EarlierRound(Stored):
-    """An earlier request and its outcome, both shortened."""
-
-    request: str = Field(description="the earlier request")
-    outcome: str = Field(description="how it ended")
-
-
 class CarriedEntry(Stored):
     """An entry of the parent's transcript."""
 
@@ -80,11 +73,7 @@ class CarriedCode(Stored):
 
 
 class Carried(Stored):
-    """Everything that the fork begins with. It names no artefact, so purging the parent takes nothing from the
-    fork.
-
-    Older releases wrote `rounds` and `feedback` in place of the transcript.
-    """
+    """Everything that the fork begins with. It names no artefact, so purging the parent takes nothing from the fork."""
 
     title: Annotated[str, Field(max_length=500, description="the session's title")] = ""
     workflow: Workflow = Field("conversation", description="the name of the workflow that the session follows")
@@ -94,13 +83,9 @@ class Carried(Stored):
     )
     knowledge: tuple[Knowledge, ...] = Field((), description="texts and files that came with the request")
     request: str = Field("", description="the request that the session works on")
-    rounds: tuple[EarlierRound, ...] = Field(
-        (), description="earlier requests with their outcomes, from older releases"
-    )
     transcript: Annotated[
         tuple[CarriedEntry, ...], Field(exclude_if=is_empty, description="the parent's transcript, oldest first")
     ] = ()
-    feedback: tuple[str, ...] = Field((), description="feedback for the next draft, from older releases")
     unread: tuple[str, ...] = Field((), description="messages sent during work that no draft has used yet")
     plan: CarriedPlan | None = Field(None, description="the parent's plan; it is in review again")
     plan_number: int = Field(
@@ -122,10 +107,10 @@ class Carried(Stored):
     subjects: Subjects = Field(
         "several",
         exclude_if=lambda subjects: subjects == "several",
-        description="whether the parent can be about somebody; left out if about several, and by older releases",
+        description="whether the parent can be about somebody; left out if about several",
     )
     files: Annotated[dict[str, FileRef], Field(exclude_if=is_empty)] = Field(
         default_factory=dict,
         description="by name, the session's files, whose bytes are stored under the fork's own name before "
         "this event; absent where there are none",
-    )  # format 2
+    )

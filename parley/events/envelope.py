@@ -6,8 +6,7 @@ from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
 from parley.events.values import ActionId, Ended, ModelCall, Service, SessionId, Stored
 
-FORMAT = 3  # the newest format that this release reads
-RULES = 3  # the newest rules by which this release folds; 2: users' permissions; 3: messages answered beside work
+FORMAT = 1  # the newest format that this release reads
 
 Number = Annotated[int, Field(ge=1)]
 Maker = Service | Literal["plan_store", "gateway"]
@@ -52,12 +51,6 @@ class Event(Stored):
         1,
         exclude_if=lambda needs: needs == 1,
         description="the format that a reader must know to fold this event; left out where it is 1",
-    )
-    rules: Number | None = Field(
-        None,
-        exclude_if=lambda rules: rules is None,
-        description="raises the session's rules to this number: later events fold by them; left out where it "
-        "changes nothing",
     )
     usage: Annotated[
         tuple[ModelCall, ...],
@@ -114,7 +107,6 @@ class Head(BaseModel):
     version: int
     type: str
     needs: int = 1
-    rules: int | None = None
 
 
 def read_head(body: bytes | str) -> Head | None:
@@ -127,4 +119,4 @@ def read_head(body: bytes | str) -> Head | None:
 
 def is_newer(head: Event | Head) -> bool:
     """Whether only a newer release can fold this event."""
-    return head.needs > FORMAT or (head.rules or 1) > RULES
+    return head.needs > FORMAT

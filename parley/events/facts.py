@@ -46,15 +46,15 @@ from parley.events.values import (
 
 WORKERS: tuple[Maker, ...] = ("planner", "executor", "verifier", "generator")
 Intent = Literal["request", "feedback", "guidance", "remark"]
-PollEnd = Literal["met", "given_up"]
+WaitEnd = Literal["met", "given_up"]
 QuestionKind = Literal["request", "continue", "budget", "turns", "action", "uncertain"]
 Version = Annotated[int, Field(ge=1)]
-# 1, 2, 3 for people; 0 in what older releases stored.
+# 1, 2, 3 for people; 0 where the program that published the event did not say it.
 DisplayNumber = Annotated[int, Field(ge=0, exclude_if=is_empty)]
 MAX_ACTIONS = 1_000  # of an event; what is decided today has fewer
 MAX_OUTCOMES = 50  # of an event
-MIN_POLL_INTERVAL, MAX_POLL_TIME = 10, 24 * 3600  # seconds between two looks of a step that polls, and of all of them
-MAX_LOOKS = 1_000  # of one such step
+MIN_POLL_INTERVAL, MAX_POLL_TIME = 10, 24 * 3600  # seconds between two polls of a step that polls, and of all of them
+MAX_POLLS = 1_000  # of one such step
 MAX_NEXT = 4  # messages that an answer proposes
 
 
@@ -89,7 +89,7 @@ class MessageReceived(Event):
         exclude_if=is_empty,
         description="true: the person's own plan follows as `plan.edited`, so no service drafts one; left out "
         "otherwise",
-    )  # `plan.edited` follows, so no plan is drafted (format 2)
+    )
     owner: Line | None = Field(
         None,
         exclude_if=is_none,
@@ -145,7 +145,7 @@ class PlanDrafted(Event):
         Field(
             max_length=500,
             exclude_if=is_empty,
-            description="the beginning of the message that this version answers; left out by older releases",
+            description="the beginning of the message that this version answers; empty where none led to it",
         ),
     ] = ""
     begins_round: bool = Field(
@@ -324,7 +324,7 @@ class QuestionAnswered(Event):
     text: Text = Field(description="the answer")
     key: str | None = Field(None, description="the key of the chosen option; none: the person wrote something else")
     kind: QuestionKind | None = Field(
-        None, exclude_if=is_none, description="the question's kind; left out by older releases"
+        None, exclude_if=is_none, description="the question's kind; left out where the publisher does not say it"
     )
     more: tuple[Text, ...] = Field((), exclude_if=is_empty, description="the answers to the questions that follow it")
     place: int = Field(
@@ -340,8 +340,7 @@ class QuestionAnswered(Event):
         Field(
             ge=0,
             exclude_if=is_empty,
-            description="version of the event that asked; left out where none did, as for an uncertain outcome, "
-            "and by older releases",
+            description="version of the event that asked; left out where none did, as for an uncertain outcome",
         ),
     ] = 0
 
@@ -545,33 +544,30 @@ class ActionsWaiting(Event):
     ]
 
 
-class ActionsWoken(Event):
-    """The time that these steps waited for has come: they are finished."""
+class ActionWaited(Event):
+    """A waiting step's time has come, or a polling step saw a new value or ended.
+
+    Polls that see nothing new are not recorded.
+    """
 
     made_by = ("plan_store",)
-    type: Literal["actions.woken"] = "actions.woken"
-    actions: Annotated[
-        tuple[ActionId, ...], Field(min_length=1, max_length=MAX_ACTIONS, description="the steps that have waited")
-    ]
-
-
-class ActionPolled(Event):
-    """A polling step saw a new value, or ended. Polls that see nothing new are not recorded."""
-
-    made_by = ("plan_store",)
-    type: Literal["action.polled"] = "action.polled"
+    type: Literal["action.waited"] = "action.waited"
     action_id: ActionId = Field(description="the action's id")
     attempt: Attempt = Field(1, description="the number of the attempt at this action, from 1")
-    looks: Annotated[int, Field(ge=1, description="the number of polls so far")]
+    polls: Annotated[int, Field(ge=0, exclude_if=is_empty)] = Field(
+        0, description="the number of polls so far; left out for a step that waits for a time"
+    )
     value: JsonValue = Field(
-        None, description="the value that the poll returned; when the condition holds, the step's output"
+        None, description="the value that the poll returned; where the wait has ended well, the step's output"
     )
     error: str = Field("", description="why the poll failed or the step gave up; empty otherwise")
     subject: Subject | None = Field(
         None, exclude_if=is_none, description="whom the poll was about, as in an outcome; absent where it cannot tell"
     )
-    end: PollEnd | None = Field(
-        None, description="`met`: the condition holds; `given_up`: the step failed; null: it polls again"
+    end: WaitEnd | None = Field(
+        None,
+        description="`met`: the time has come, or the condition holds; `given_up`: the step failed; null: it still "
+        "waits",
     )
 
 
@@ -618,7 +614,7 @@ class ActionSkipped(Event):
     output: JsonValue = Field(
         None,
         exclude_if=is_none,
-        description="the output that a person gave in its place, for steps that refer to it (format 2); left out "
+        description="the output that a person gave in its place, for steps that refer to it; left out "
         "where there is none",
     )
     dependents: Annotated[
@@ -626,7 +622,7 @@ class ActionSkipped(Event):
         Field(
             max_length=100,
             exclude_if=is_empty,
-            description="actions that are skipped with it because they refer to its output (format 2); left out "
+            description="actions that are skipped with it because they refer to its output; left out "
             "where there are none",
         ),
     ] = ()
@@ -851,8 +847,7 @@ SessionEvent = Annotated[
     | ApprovalExpired
     | ActionsStarted
     | ActionsWaiting
-    | ActionsWoken
-    | ActionPolled
+    | ActionWaited
     | ActionsFinished
     | ResultStored
     | ResultLost

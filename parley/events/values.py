@@ -20,6 +20,7 @@ OutcomeCause = Literal["stopped", "budget", "timeout"]
 WaitsFor = Literal["person", "time", "condition"]
 CallOutcome = Literal["ok", "invalid", "failed", "cancelled"]
 Role = Literal["viewer", "editor", "approver"]
+TaskStatus = Literal["draft", "pending_approval", "approved", "executing", "paused", "completed", "failed", "cancelled"]
 
 SESSION_ID = r"^[A-Za-z0-9_-]{1,64}$"  # one NATS subject token
 SessionId = Annotated[str, Field(pattern=SESSION_ID)]
@@ -203,7 +204,7 @@ class SessionSettings(Stored):
             exclude_if=is_empty,
             description="the only tools that an execution plan may call; absent: all there are",
         ),
-    ] = ()  # format 2
+    ] = ()
     model: Annotated[
         str,
         Field(
@@ -275,7 +276,7 @@ class Step(Stored):
         exclude_if=is_none,
         description="SHA-256 of the tool's definition when the plan was made; the step does not run if the tool has "
         "changed since",
-    )  # format 2
+    )
 
 
 Steps = Annotated[tuple[Step, ...], Field(min_length=1, max_length=100)]
@@ -327,7 +328,7 @@ class Waiting(Stored):
     every: Annotated[int, Field(ge=1)] | None = Field(
         None,
         exclude_if=is_none,
-        description="seconds between two looks of a step that polls; left out for one that waits for a time",
+        description="seconds between two polls of a step that polls; left out for one that waits for a time",
     )
 
 
@@ -427,7 +428,7 @@ class Outcome(ActionAttempt):
         default_factory=dict,
         description="the session's files that the call changed, by name, with their new content; null where it "
         "deleted one; absent where it changed none",
-    )  # format 2
+    )
 
 
 class Recalled(Stored):

@@ -1,16 +1,13 @@
 """Execution plans in the REST API."""
 
 from datetime import datetime
-from typing import Literal
 
 from pydantic import JsonValue
 
-from parley.events.values import Check, Effect, Step
+from parley.events.values import Check, Effect, Step, TaskStatus
 from parley.protocol.screen import OfferSection, PollView
 from parley.protocol.tools import Preview
 from parley.protocol.views import RestModel
-
-TaskStatus = Literal["draft", "pending_approval", "approved", "executing", "paused", "completed", "failed", "cancelled"]
 
 
 class PlanStep(RestModel):

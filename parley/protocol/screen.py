@@ -50,12 +50,12 @@ class TurnSection(View):
 class PollView(View):
     """The state of a polling step. Polls without a new result cause no event."""
 
-    every: int = Field(description="seconds between two looks")
+    every: int = Field(description="seconds between two polls")
     until: datetime | None = Field(description="when the step gives up")
-    looks: int = Field(description="the number of polls when the value last changed")
+    polls: int = Field(description="the number of polls when the value last changed")
     value: JsonValue = Field(description="the value at that poll")
     error: str = Field(description="why that poll failed; empty otherwise")
-    next_look: datetime = Field(description="the time of the poll after that one; later polls follow at the interval")
+    next_poll: datetime = Field(description="the time of the poll after that one; later polls follow at the interval")
 
 
 class ActionSection(View):

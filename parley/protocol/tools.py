@@ -23,7 +23,7 @@ TOOLS_LIST = "tools.list"  # ListTools -> ToolPage
 TOOLS_PREVIEW = "tools.preview"  # PreviewCall -> Preview
 TOOLS_PREVIEWS = "tools.previews"  # PreviewCalls -> Previews
 TOOLS_CHECK = "tools.check"  # CheckCalls -> Violations
-TOOLS_LOOK = "tools.look"  # LookNow -> LookResult
+TOOLS_POLL = "tools.poll"  # PollNow -> PollResult
 
 
 class ToolSpec(Value):
@@ -152,14 +152,14 @@ class Previews(Value):
     steps: dict[str, Preview] = Field(default_factory=dict)
 
 
-class LookNow(Value):
+class PollNow(Value):
     """A request to a polling step's tool: its current value, and whether its condition holds."""
 
     session_id: Line
     action_id: Line
 
 
-class LookResult(Value):
+class PollResult(Value):
     """The result of one poll. `error`: why there is no value; the step polls again. `met`: the condition holds.
 
     `subject`: whom the poll was about, as in an outcome.

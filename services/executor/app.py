@@ -14,13 +14,13 @@ from parley.protocol.flows import FLOWS_LIST, FlowPage, ListFlows
 from parley.protocol.tools import (
     TOOLS_CHECK,
     TOOLS_LIST,
-    TOOLS_LOOK,
+    TOOLS_POLL,
     TOOLS_PREVIEW,
     TOOLS_PREVIEWS,
     CheckCalls,
     ListTools,
-    LookNow,
-    LookResult,
+    PollNow,
+    PollResult,
     Preview,
     PreviewCall,
     PreviewCalls,
@@ -32,7 +32,7 @@ from services.executor.execution_plan import StepGuide
 from services.executor.fair_slots import FairSlots
 from services.executor.flow import PathGuide
 from services.executor.handlers import Executor, Guide
-from services.executor.poll_requests import LookRequests
+from services.executor.poll_requests import PollRequests
 from services.executor.query_hints import QueryHints
 from services.executor.sources.loading import LoadedPacks
 from services.executor.sources.nodes import NodeTools
@@ -56,7 +56,7 @@ class Endpoints(NamedTuple):
 
     executor: Executor
     requests: ToolRequests
-    looks: LookRequests
+    polls: PollRequests
     guide: PathGuide
 
 
@@ -95,10 +95,10 @@ def build(settings: Settings, parts: WorkerOverrides | None = None) -> WorkerApp
         """Check calls against the packs' rules."""
         return await tools().requests.check(subject, data)
 
-    @app.broker.subscriber(TOOLS_LOOK, queue="executor", request=LookNow, answer=LookResult)
-    async def look(subject: str, data: bytes) -> bytes | None:
+    @app.broker.subscriber(TOOLS_POLL, queue="executor", request=PollNow, answer=PollResult)
+    async def poll(subject: str, data: bytes) -> bytes | None:
         """Call the tool that a step polls, once."""
-        return await tools().looks.look(subject, data)
+        return await tools().polls.poll(subject, data)
 
     @app.broker.subscriber(FLOWS_LIST, queue="executor", request=ListFlows, answer=FlowPage)
     async def list_flows(subject: str, data: bytes) -> bytes | None:
@@ -134,7 +134,7 @@ async def open_executor(context: ServiceContext) -> AsyncIterator[Endpoints]:
         requests = ToolRequests(registry, context.store, loaded.packs.values(), tells_subjects=tells)
         steps = StepGuide(registry, context.bus, executors)
         guides: dict[str, Guide] = {"flow": guide, "execution_plan": steps, "agentflow": steps}
-        yield Endpoints(Executor(registry, context.bus, guides), requests, LookRequests(registry, context.store), guide)
+        yield Endpoints(Executor(registry, context.bus, guides), requests, PollRequests(registry, context.store), guide)
 
 
 async def _mcp_source(settings: Settings, opened: AsyncExitStack, *, taken: Collection[str]) -> tuple[ToolSource, ...]:

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from parley.events.values import ToolRule
 from parley.polling import MAX_VALUE, Polling, holds
-from parley.protocol.tools import LookNow, LookResult, past_calls
+from parley.protocol.tools import PollNow, PollResult, past_calls
 from services.executor.sources.nodes import ORIGIN
 from services.executor.tool_calls import call_with_timeout
 from services.executor.tools import RegisteredTool, Registry, ToolInvocation
@@ -28,7 +28,7 @@ from shared.logging import conceal
 from shared.repair.values import decoded
 from shared.store import SessionLoader, StoreUnavailable
 
-LOOK_DEADLINE = 45.0  # seconds; the plan store waits a little longer for the answer
+POLL_DEADLINE = 45.0  # seconds; the plan store waits a little longer for the answer
 
 
 class CannotPoll(Exception):
@@ -74,27 +74,27 @@ def poll_rule(registry: Registry, session: Session, action: Action, polled: Regi
     return rule.model_copy(update={"policy": strictest(rule.policy, polled.policy(session))}) if rule else None
 
 
-class LookRequests:
-    """Answers TOOLS_LOOK."""
+class PollRequests:
+    """Answers TOOLS_POLL."""
 
     def __init__(self, registry: Registry, store: SessionLoader) -> None:
         self._registry = registry
         self._store = store
 
-    async def look(self, _: str, data: bytes) -> bytes | None:
+    async def poll(self, _: str, data: bytes) -> bytes | None:
         """The result of one poll, or the reason why the step cannot poll. None if the session cannot be loaded now."""
         try:
-            looked = await self._look(LookNow.model_validate_json(data))
+            polled = await self._poll(PollNow.model_validate_json(data))
         except ValidationError as error:
-            looked = LookResult(error=f"This is no look: {error.errors()[0]['msg']}")
+            polled = PollResult(error=f"This is no poll: {error.errors()[0]['msg']}")
         except StoreUnavailable:
             return None
         except (CannotPoll, CommandRefused, ModelError) as error:
-            looked = LookResult(error=str(error)[:2_000])
-        fields = {"value": conceal(looked.value), "error": conceal(looked.error)}  # it will be recorded permanently
-        return looked.model_copy(update=fields).model_dump_json().encode()
+            polled = PollResult(error=str(error)[:2_000])
+        fields = {"value": conceal(polled.value), "error": conceal(polled.error)}  # it will be recorded permanently
+        return polled.model_copy(update=fields).model_dump_json().encode()
 
-    async def _look(self, ask: LookNow) -> LookResult:
+    async def _poll(self, ask: PollNow) -> PollResult:
         session = (await self._store.load(ask.session_id)).session
         action = find_action(session, ask.action_id)
         if action is None or ask.action_id not in polls(session):
@@ -105,14 +105,14 @@ class LookRequests:
             raise CannotPoll(f"{polling.tool} asks before each call by now: stop the plan and retry it to be asked.")
         value = await _read(tool, session, action, polling.arguments)
         subject = tool.subject(polling.arguments, value) if tool.subject else None
-        return LookResult(value=value, met=holds(polling.condition, value), subject=subject)
+        return PollResult(value=value, met=holds(polling.condition, value), subject=subject)
 
 
 async def _read(
     tool: RegisteredTool, session: Session, action: Action, arguments: Mapping[str, JsonValue]
 ) -> JsonValue:
     """The tool's result. Raises CannotPoll."""
-    limited = tool._replace(timeout=min(tool.timeout, LOOK_DEADLINE))
+    limited = tool._replace(timeout=min(tool.timeout, POLL_DEADLINE))
     key = f"{session.id}/{action.spec.id}/{action.attempt}"
     result = await call_with_timeout(limited, lambda: tool.run(ToolInvocation(session, key, arguments, action=action)))
     if not result.ok:

@@ -20,6 +20,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from shared.bus.log_format import WrongFormat, refusal
+from shared.bus.topology import LOG_FORMAT
 from shared.unavailable import Unavailable, database_advice
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -122,7 +124,10 @@ class ProjectionDatabase:
         return self._file
 
     async def migrate(self) -> None:
-        """Migrate the schema to this release. Concurrent replicas wait for each other. Raises DatabaseUnavailable."""
+        """Migrate the schema to this release. Concurrent replicas wait for each other.
+
+        Raises DatabaseUnavailable, and WrongFormat for the rows of another log's format, which it leaves as they are.
+        """
         if self._file:
             self._file.parent.mkdir(parents=True, exist_ok=True)
         async with self.begin() as connection:
@@ -131,7 +136,13 @@ class ProjectionDatabase:
                 await connection.exec_driver_sql("BEGIN IMMEDIATE")
             else:
                 await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
-            await connection.run_sync(_upgrade)
+            await connection.run_sync(_upgrade, self._set_aside)
+
+    @property
+    def _set_aside(self) -> str:
+        if self._file:
+            return f"mv {self._file} {self._file}-older"
+        return f"{self.display_url} stays as it is if you name an empty database with DATABASE_URL"
 
     async def run_attached[T](self, operation: Callable[[Connection], T], source: Path | None, name: str) -> T:
         """Run `operation` in one transaction without a time limit, with SQLite's file `source` attached as `name`."""
@@ -195,14 +206,19 @@ def _prepare_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
     cursor.close()
 
 
-def _upgrade(connection: Connection) -> None:
+def _upgrade(connection: Connection, set_aside: str) -> None:
     """Run Alembic, but do not import it (a second on a small machine) if the schema is up to date.
 
-    A schema of a newer release is left as it is: migrations only add, so this release can use it.
+    A revision is named by the log's format and a number, such as `2.0001`: rows of another format are not touched. A
+    schema of a newer release is left as it is: migrations only add, so this release can use it.
     """
     versioned = inspect(connection).has_table("alembic_version")
+    version = (connection.scalar(text("SELECT version_num FROM alembic_version")) if versioned else None) or ""
+    made_by = version.partition(".")[0] if "." in version else "1"
+    if version and made_by != LOG_FORMAT:
+        raise WrongFormat(refusal(f"The database has rows of format {made_by}", set_aside))
     newest = max(script.name.split("_")[0] for script in (MIGRATIONS / "versions").glob("[0-9]*.py"))  # in order
-    if versioned and (connection.scalar(text("SELECT version_num FROM alembic_version")) or "") >= newest:
+    if version >= newest:
         return
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415

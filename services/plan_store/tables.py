@@ -180,8 +180,8 @@ library = Table(
     Column("search_text", SafeText, nullable=False),  # request, question and SQL, case folded
     Column("search_words", SafeText, nullable=False),  # of request and question, for similarity
     Column("at", UtcDateTime, nullable=False),
-    Column("workflow", SafeText, nullable=False, server_default="flow"),
-    Column("steps", JSON, nullable=False, server_default="[]"),  # of the plan, or the calls of the turn
+    Column("workflow", SafeText, nullable=False),
+    Column("steps", JSON, nullable=False),  # of the plan, or the calls of the turn
     Column("subject", SafeText),  # as in `memories`
     Index(None, "position"),
 )
@@ -213,14 +213,13 @@ parked_messages = Table(
     Index(None, "session_id"),
 )
 
-# Sessions continued by a newer release. A release that supports `needs` and `rules` projects them up to `position`.
+# Sessions continued by a newer release. A release that supports `needs` projects them up to `position`.
 waiting_for_upgrade = Table(
     "waiting_for_upgrade",
     METADATA,
     Column("session_id", SafeText, primary_key=True),
     Column("position", BoundedInteger, nullable=False),
     Column("needs", BoundedInteger, nullable=False),
-    Column("rules", BoundedInteger, nullable=False),
     Column("at", UtcDateTime, nullable=False),
 )
 

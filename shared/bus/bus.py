@@ -77,7 +77,7 @@ class Bus:
         """Connect, and wait until the log is provisioned. Raises WrongFormat."""
         await self.connect()
         try:
-            await wait_for_log(self.client)
+            await wait_for_log(self.client, self._settings.parley_home)
         except WrongFormat:
             await self.stop()  # a log of another format is neither read nor written
             raise

@@ -4,6 +4,7 @@ It changes only when single messages can no longer be read; what one event needs
 """
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -18,31 +19,42 @@ POLL_INTERVAL = 0.25  # seconds between two checks for an unprovisioned stream
 
 
 class WrongFormat(Exception):
-    """This release cannot read the log; the text says what to do."""
+    """This release can read neither the log nor the rows made from it; the text says what to do."""
 
 
-def require_format(stream: dict[str, Any]) -> None:
+def require_format(stream: dict[str, Any], home: Path) -> None:
     """Raise WrongFormat unless this stream, as the broker or a backup describes it, has this release's format.
 
-    An empty stream without a format is accepted: provisioning sets the format.
+    An empty stream without a format is accepted: provisioning sets the format. `home`: PARLEY_HOME.
     """
     mark = (stream["config"].get("metadata") or {}).get(FORMAT_KEY)
     if mark == LOG_FORMAT or (mark is None and not stream["state"]["messages"]):
         return
     has = f"has format {mark}" if mark else "has events, and no mark of their format"
     raise WrongFormat(
-        f"The stream {SESSIONS} {has}, and this release of Parley reads format {LOG_FORMAT}. Use the release that made "
-        "the stream, or name an empty server with NATS_URL and an empty database with DATABASE_URL (or another "
-        "PARLEY_HOME). Nothing was changed."
+        refusal(
+            f"The stream {SESSIONS} {has}",
+            f"for `parley up` with `mv {home} {home}-format-{mark or 'unknown'}`; for containers with `docker compose "
+            "down` and then `docker compose -p parley-2 up`; in Kubernetes with another namespace; otherwise name an "
+            "empty server with NATS_URL and an empty database with DATABASE_URL",
+        )
     )
 
 
-async def wait_for_log(client: Client) -> None:
+def refusal(what: str, set_aside: str) -> str:
+    """Why a store of another format is not opened, and how to set it aside."""
+    return (
+        f"{what}, and this release of Parley reads format {LOG_FORMAT}. Use the release that made it, or set it aside "
+        f"and begin anew: {set_aside}. Nothing was changed."
+    )
+
+
+async def wait_for_log(client: Client, home: Path) -> None:
     """Wait until the log exists, and check its format. Raises WrongFormat."""
     waited = False
     while True:
         try:
-            require_format(await stream_info(client, SESSIONS, seconds=REQUEST_TIMEOUT))
+            require_format(await stream_info(client, SESSIONS, seconds=REQUEST_TIMEOUT), home)
             return
         except NATS_ERRORS as error:
             if not waited:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import nats
@@ -71,7 +72,7 @@ async def _run(settings: Settings, *, change: bool, force: bool) -> list[str]:
         _check_server(client)
         least = 1 if force else await _replicas(client)
         configurations = streams(settings.model_copy(update={"nats_replicas": max(settings.nats_replicas, least)}))
-        changes = [await _stream(client, config, change=change) for config in configurations]
+        changes = [await _stream(client, config, settings.parley_home, change=change) for config in configurations]
         changes += [await _consumer(client, stream, config, change=change) for stream, config in consumers(settings)]
         return [line for line in changes if line]
     finally:
@@ -97,7 +98,7 @@ async def _replicas(client: Client) -> int:
     return int(stream["config"].get("num_replicas", 1)) if stream else 1
 
 
-async def _stream(client: Client, config: Config, *, change: bool) -> str:
+async def _stream(client: Client, config: Config, home: Path, *, change: bool) -> str:
     name = config["name"]
     existing = await _existing(client, f"STREAM.INFO.{name}")
     if existing is None:
@@ -105,7 +106,7 @@ async def _stream(client: Client, config: Config, *, change: bool) -> str:
             await _change(client, f"STREAM.CREATE.{name}", config)
         return f"stream {name}: {'made' if change else 'missing'}"
     if name == SESSIONS:
-        _require_same_format(existing)
+        _require_same_format(existing, home)
     current = existing["config"]
     metadata = {"metadata": (current.get("metadata") or {}) | config["metadata"]} if "metadata" in config else {}
     drift = _differences(config | metadata, current)
@@ -152,10 +153,10 @@ async def _existing(client: Client, subject: str) -> Config | None:
     return _raise_on_error(subject, answer)
 
 
-def _require_same_format(stream: Config) -> None:
+def _require_same_format(stream: Config, home: Path) -> None:
     """Raise ProvisionError for a log of another format."""
     try:
-        require_format(stream)
+        require_format(stream, home)
     except WrongFormat as error:
         raise ProvisionError(str(error)) from error
 

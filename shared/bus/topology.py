@@ -18,7 +18,7 @@ MAX_LOGOUTS = 1_000_000
 ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER"
 MIN_SERVER = (2, 12)
 MIN_PAYLOAD = 512 * 1024  # bytes: the largest event, also when it is read from the log as text
-FORMAT_KEY, LOG_FORMAT = "parley.format", "1"  # the log's format: see log_format.py
+FORMAT_KEY, LOG_FORMAT = "parley.format", "2"  # the log's format: see log_format.py
 
 type Config = dict[str, Any]
 

@@ -1,8 +1,8 @@
 """The checks that every reader of the log makes before it folds an event, no matter which program published it.
 
-Readers call `admit` and quarantine what it refuses. `decide` calls `admissible` on the event that it has decided. The
-list of checks is part of the format's rules: changing it needs the next number (`envelope.RULES`), and sessions that
-began under older rules keep the older list. Everything else (policies, limits, texts) only `decide` checks.
+Readers call `admit` and quarantine what it refuses. `decide` calls `admissible` on the event that it has decided.
+Everything else (policies, limits, texts) only `decide` checks. The list of checks is part of the log's format: with
+another list, a release admits other events than the releases beside it.
 
 Each check returns why the event is refused, "" if it is not.
 """
@@ -25,18 +25,10 @@ from shared.domain.plan_steps import already_done
 from shared.domain.service_event_checks import RELOAD, check_is_own_work, check_is_user
 from shared.domain.session import ReviewTarget, Session, decidable_actions, review_target
 from shared.domain.state import Action, Plan
-from shared.domain.workflow import is_of_older_rules
 from shared.domain.workflows import workflow_of_plan, workflow_of_turn
 
 WRONG_CONSEQUENCES = (
     "its `denied`, `ended` and `begins` are not those that follow from it: complete it, or decide again"
-)
-
-RULES_OF_PERMISSIONS = 2  # the first rules that refuse an event of a user who may not append it
-DECISIONS = ("plan.approved", "code.approved", "approval.given")  # are checked in full under any rules
-OF_USERS = (  # who says them is checked under any rules
-    *("message.received", "question.answered", "plan.rejected", "code.rejected", "approval.denied", "turn.requested"),
-    *("policy.set", "budget.raised", "session.shared", "session.retried", "session.resumed"),
 )
 
 type Decision = facts.PlanApproved | facts.PlanRejected | facts.CodeApproved | facts.CodeRejected
@@ -44,9 +36,6 @@ type Decision = facts.PlanApproved | facts.PlanRejected | facts.CodeApproved | f
 
 def admit(session: Session, event: SessionEvent) -> tuple[Session, str]:
     """The session after the event and ""; or the unchanged session and why the event cannot be its next one."""
-    if _is_of_older_rules(session, event):
-        wrong = _check_actor(session, event)
-        return (session, wrong) if wrong else (evolve(session, event), "")
     if wrong := admissible(session, event):
         return session, wrong
     if _opens_session(event):
@@ -55,21 +44,6 @@ def admit(session: Session, event: SessionEvent) -> tuple[Session, str]:
     if whole is event or _consequences(whole) == _consequences(event):
         return after, ""
     return session, WRONG_CONSEQUENCES
-
-
-def _is_of_older_rules(session: Session, event: SessionEvent) -> bool:
-    """Whether the release that wrote the event followed other rules of what comes next: it has checked the event.
-
-    Who says it is checked again, and so is what approves something.
-    """
-    return is_of_older_rules(session, event) and event.type not in DECISIONS and not _opens_session(event)
-
-
-def _check_actor(session: Session, event: SessionEvent) -> str:
-    """Why the event's actor may not append it; "" if they may."""
-    if event.type in OF_USERS and (wrong := check_is_user(event)):
-        return wrong
-    return denial(session, event) if max(session.rules, event.rules or 1) >= RULES_OF_PERMISSIONS else ""
 
 
 def _consequences(event: SessionEvent) -> tuple[object, ...]:
@@ -83,7 +57,7 @@ def admissible(session: Session, event: SessionEvent) -> str:
     if _opens_session(event):
         return _check_opening(event)
     check = CHECKS.get(event.type)
-    return (check(session, event) if check else "") or _check_actor(session, event)
+    return (check(session, event) if check else "") or denial(session, event)
 
 
 def _opens_session(event: SessionEvent) -> bool:
@@ -264,8 +238,7 @@ CHECKS: Mapping[str, Callable[[Session, Any], str]] = {
     "question.answered": _check_answer,
     "actions.finished": service_event_checks.check_outcomes,
     "actions.waiting": service_event_checks.check_waiting,
-    "actions.woken": service_event_checks.check_woken,
-    "action.polled": service_event_checks.check_polled,
+    "action.waited": service_event_checks.check_waited,
     "approval.expired": check_expiry,
     "result.stored": service_event_checks.check_stored_result,
     "result.lost": service_event_checks.check_stored_result,

@@ -56,9 +56,8 @@ def answer(session: Session, command: c.Answer, meta: CommandMeta) -> SessionEve
         raise Invalid(f"Answer with one of: {'; '.join(option.label for option in question.options)}.")
     if len(command.more) > len(question.further):
         raise Invalid("There are more answers than open questions: answer those, or fewer, in their order.")
-    needs = 3 if question.place or command.more else 1  # readers of older formats know no questions asked together
     return facts.QuestionAnswered(
-        **event_meta(session, meta, facts.QuestionAnswered, question.action_id, needs=needs),
+        **event_meta(session, meta, facts.QuestionAnswered, question.action_id),
         question_id=question.action_id,
         text=option.label if option else command.text,
         key=option.key if option else None,
@@ -88,7 +87,7 @@ def ask(session: Session, command: c.Ask, meta: CommandMeta) -> SessionEvent:
             raise Invalid(f"Step {action_id} does not ask the user.")
     own = tuple(Option(key=str(number), label=label) for number, label in enumerate(command.options, 1))
     return facts.QuestionAsked(
-        **event_meta(session, meta, facts.QuestionAsked, needs=3 if command.further or command.about == "turns" else 1),
+        **event_meta(session, meta, facts.QuestionAsked),
         question_id=action_id,
         kind=command.about,
         text=command.text,

@@ -12,7 +12,6 @@ from shared.domain.fast_replace import replace
 from shared.domain.plan_versions import begun_steps, next_attempts, step_id
 from shared.domain.references import awaits_values
 from shared.domain.session import (
-    RULES_OF_REPLIES,
     SERVICE_OF,
     Session,
     enter_idle_phase,
@@ -71,18 +70,16 @@ def actions_to_start(session: Session) -> tuple[Action, ...]:
     of_this_batch = {action.spec.id for action in session.turn.actions if action.began == began}
     batch = tuple(a for a in next_batch(session.turn) if of_this_batch.isdisjoint(a.spec.depends_on))
     undecided = undecided_actions(session.turn)
-    reads = _reads_first(session, batch, undecided)
-    runs = session.rules >= RULES_OF_REPLIES and running_actions(session)
+    reads = _reads_first(batch, undecided)
     asks = any(action.spec.approval_reason for action in batch)
-    if any(action in batch for action in undecided) or (asks and (reads or runs)):
+    if any(action in batch for action in undecided) or (asks and (reads or running_actions(session))):
         batch = reads
     return batch if not session.holds else tuple(action for action in batch if action.spec.effect == "read")
 
 
-def _reads_first(session: Session, batch: Sequence[Action], undecided: Collection[Action]) -> tuple[Action, ...]:
-    """The reads of the batch that run before the user is asked about the others; under older rules they waited."""
-    reads = tuple(action for action in batch if action.spec.effect == "read" and action not in undecided)
-    return reads if session.rules >= RULES_OF_REPLIES else ()
+def _reads_first(batch: Sequence[Action], undecided: Collection[Action]) -> tuple[Action, ...]:
+    """The reads of the batch that run before the user is asked about the others."""
+    return tuple(action for action in batch if action.spec.effect == "read" and action not in undecided)
 
 
 def quiet_reads(session: Session) -> tuple[Action, ...]:
@@ -92,7 +89,7 @@ def quiet_reads(session: Session) -> tuple[Action, ...]:
     if turn is None or turn.rules.one_by_one or not begins or running_actions(session):
         return ()
     batch = next_batch(turn)
-    if session.rules >= RULES_OF_REPLIES and any(action.spec.depends_on for action in batch):
+    if any(action.spec.depends_on for action in batch):
         return ()  # before anything of it starts, the executor fills in results and has packs check the calls
     return tuple(action for action in batch if action.is_quiet)
 
@@ -252,7 +249,7 @@ def _advanced(session: Session, version: int) -> Session:
         return enter_idle_phase(session, "waiting") if waits else enter_phase(session, "verifying", version)
     undecided = undecided_actions(session.turn)
     fills = session.turn and any(awaits_values(session.turn, a.spec) for a in batch)
-    if any(a in batch for a in undecided) and not fills and not _reads_first(session, batch, undecided):
+    if any(a in batch for a in undecided) and not fills and not _reads_first(batch, undecided):
         return enter_idle_phase(session, "awaiting_approval")
     return read_messages_first(enter_phase(session, "executing", version), version)
 

@@ -36,7 +36,7 @@ def raise_budget(session: Session, command: c.RaiseBudget, meta: CommandMeta) ->
     if not (command.tokens or command.cost or command.calls or command.seconds):
         raise Invalid("By how much? A budget is raised by tokens, cost, calls or seconds.")
     return facts.BudgetRaised(
-        **event_meta(session, meta, facts.BudgetRaised, needs=2 if command.calls or command.seconds else 1),
+        **event_meta(session, meta, facts.BudgetRaised),
         tokens=command.tokens,
         cost=command.cost,
         calls=command.calls,

@@ -390,13 +390,13 @@ class Expire(Command):
 
 
 class Wake(Command):
-    """The time that steps wait for has come. Sent by the keeper."""
+    """The time that a step waits for has come. Sent by the keeper, once for each such step."""
 
 
-class RecordLook(Command, ActionAttempt):
-    """Record what a polling step saw. `looks` counts this poll; `met`: the condition holds. Sent by the keeper."""
+class RecordPoll(Command, ActionAttempt):
+    """Record what a polling step saw. `polls` counts this poll; `met`: the condition holds. Sent by the keeper."""
 
-    looks: int = Field(ge=1)
+    polls: int = Field(ge=1)
     value: JsonValue = None
     error: str = ""
     met: bool = False

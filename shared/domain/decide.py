@@ -5,7 +5,7 @@
 
 from pydantic import ValidationError
 
-from parley.events import Due, SessionEvent, envelope
+from parley.events import Due, SessionEvent
 from parley.events.problems import problem_sentences
 from shared.domain import commands as c
 from shared.domain.admissible import admissible
@@ -49,7 +49,7 @@ def decide_without_consequences(session: Session, command: AnyCommand, meta: Com
     begins = session.version > 0 or isinstance(command, (c.Say, c.Fork, c.BeginFor))
     require(begins, "There is no such session yet: begin it with a user_message.")
     try:
-        event = _by_newest_rules(session, _event(session, storable(command), meta))
+        event = _event(session, storable(command), meta)
     except ValidationError as error:
         raise Invalid(problem_sentences(error.errors(), whole="command")) from error
     except (OutOfTurn, Stale, AlreadyDone) as refusal:
@@ -66,18 +66,6 @@ def _event(session: Session, command: AnyCommand, meta: CommandMeta) -> SessionE
         _check_own_id(meta)
         return decide_user_command(session, command, meta)
     return decide_worker_command(session, command, meta)
-
-
-def _by_newest_rules(session: Session, event: SessionEvent) -> SessionEvent:
-    """The event, which moves a session at rest to this release's rules, and one whose first event names none.
-
-    Work that began under older rules ends under them.
-    """
-    rests = session.phase == "resting" and session.resume_phase is None
-    begins = session.version == 1 and session.rules == 1  # by a program that names no rules
-    if (rests or begins) and session.rules < envelope.RULES:
-        return event.model_copy(update={"rules": envelope.RULES})
-    return event
 
 
 def due(after: Session) -> Due:

@@ -1,11 +1,10 @@
 """Builds the envelope of an event that a command decides, and checks whose work it is."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import TypedDict
 
 from parley.events.envelope import Event
-from parley.events.values import ModelCall, Step
+from parley.events.values import ModelCall
 from shared.domain.commands import CommandMeta
 from shared.domain.errors import OutOfTurn
 from shared.domain.session import Phase, Session, is_untitled
@@ -20,7 +19,6 @@ class EventMeta(TypedDict):
     causation_id: str | None
     at: datetime
     actor: str
-    needs: int
     usage: tuple[ModelCall, ...]
     read_until: int | None
     names_session: str
@@ -37,10 +35,8 @@ def event_id(session: Session, meta: CommandMeta, event_type: str, suffix: str =
     return ":".join(part for part in (session.id, str(version), event_type, suffix) if part)
 
 
-def event_meta(
-    session: Session, meta: CommandMeta, event_class: type[Event], suffix: str = "", *, needs: int = 1
-) -> EventMeta:
-    """The envelope of the session's next event. `needs` is the log format that its readers must know."""
+def event_meta(session: Session, meta: CommandMeta, event_class: type[Event], suffix: str = "") -> EventMeta:
+    """The envelope of the session's next event."""
     return {
         "id": event_id(session, meta, event_class.type_name(), suffix),
         "session_id": session.id,
@@ -48,7 +44,6 @@ def event_meta(
         "causation_id": meta.cause,
         "at": meta.at,
         "actor": meta.actor,
-        "needs": needs,
         "usage": meta.usage,
         "read_until": _read_until(session, meta),
         "names_session": meta.title if is_untitled(session) else "",
@@ -59,11 +54,6 @@ def _read_until(session: Session, meta: CommandMeta) -> int | None:
     """The version of the newest message that the work has read although it came after the work was due."""
     due = meta.work.version if meta.work else 0
     return max((said.version for said in session.words.unread if due < said.version <= meta.seen), default=None)
-
-
-def format_of_steps(steps: Sequence[Step]) -> int:
-    """The log format that readers of these steps must know: ignoring a fingerprint gives a wrong hash."""
-    return 2 if any(step.fingerprint for step in steps) else 1
 
 
 def require_own_work(session: Session, meta: CommandMeta, *phases: Phase) -> None:

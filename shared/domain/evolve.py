@@ -57,14 +57,12 @@ def evolve(session: Session, event: SessionEvent) -> Session:
     if isinstance(event, WORDS):
         after = with_counts(after, turns_before_words=after.counts.turns)
     since = session.since_version if _review_state(after) == _review_state(session) else event.version
-    needs, rules = max(session.needs, event.needs), max(session.rules, event.rules or 1)
     changed_at = session.plan_changed_at if _plan_state(after) == _plan_state(session) else event.at
     after = replace(
         after,
         version=event.version,
         title=event.names_session or after.title,
-        needs=needs,
-        rules=rules,
+        needs=max(session.needs, event.needs),
         recent_commands=recent,
         since_version=since,
         plan_changed_at=changed_at,
@@ -150,10 +148,8 @@ def _apply(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             return mark_actions(session, [attempt.action_id for attempt in event.actions], "started", began=began)
         case facts.ActionsWaiting():
             return waiting_steps.actions_waiting(session, event)
-        case facts.ActionsWoken():
-            return waiting_steps.actions_woken(session, event)
-        case facts.ActionPolled():
-            return polling.action_polled(session, event)
+        case facts.ActionWaited():
+            return polling.action_waited(session, event)
         case facts.ActionsFinished() | facts.ActionUncertain() | facts.ResultStored() | facts.ResultLost():
             return turns.actions_ended(
                 outcomes.apply_outcomes(session, event), outcomes.action_changes(event).keys(), event.version
@@ -170,7 +166,7 @@ def _apply(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             return replace(session, policies={**session.policies, event.tool: event.policy})
         case facts.SessionStopped():
             return _session_stopped(session, event)
-        case facts.SessionPaused():  # a session at rest is not paused: under older rules, only the reply to a message
+        case facts.SessionPaused():
             return replace(session, paused=session.phase not in ("resting", "failed"))
         case facts.SessionResumed():
             resumed = replace(session, paused=False)
@@ -240,11 +236,9 @@ def _budget_raised_event(session: Session, event: facts.BudgetRaised) -> Session
 
 
 def _session_failed(session: Session, event: facts.SessionFailed) -> Session:
-    """The session, which a retry lets go on. Under older rules, also the reply to a message could fail it."""
+    """The session, which a retry lets go on."""
     failure = Failure(event.phase, event.reason, event.retryable, event.model_reply)
-    replied = session.reply is not None and session.reply.service == event.actor and session.phase not in SERVICE_OF
-    failed = replace(enter_idle_phase(session, "failed"), resume_phase=session.phase, failure=failure)
-    return replace(failed, reply=None) if replied else failed
+    return replace(enter_idle_phase(session, "failed"), resume_phase=session.phase, failure=failure)
 
 
 def _session_stopped(session: Session, event: facts.SessionStopped) -> Session:

@@ -26,7 +26,7 @@ def expire(session: Session, command: c.Expire, meta: CommandMeta) -> facts.Appr
         raise OutOfTurn("What was asked has been decided or answered.")
     step = question_step(session)
     return facts.ApprovalExpired(
-        **event_meta(session, meta, facts.ApprovalExpired, needs=2 if step else 1),
+        **event_meta(session, meta, facts.ApprovalExpired),
         requested_version=command.requested_version,
         unanswered=step,
     )

@@ -88,9 +88,9 @@ def session_forked(event: facts.SessionForked) -> Session:
         words=Words(
             request=carried.request,
             knowledge=carried.knowledge,
-            unread=tuple(UnreadMessage(event.version, text) for text in (*carried.feedback, *carried.unread)),
+            unread=tuple(UnreadMessage(event.version, text) for text in carried.unread),
         ),
-        transcript=_transcript(event),
+        transcript=tuple(TranscriptEntry(event.version, each.by, each.kind, each.text) for each in carried.transcript),
         plan=_plan(event, carried.plan) if carried.plan else None,
         code=_code(event, carried.code) if carried.plan and carried.code else None,
         answer=SessionAnswer(carried.answer, carried.confidence),
@@ -102,17 +102,6 @@ def session_forked(event: facts.SessionForked) -> Session:
     )
     task = fork.plan.task if fork.plan else ""
     return enter_idle_phase(replace(fork, task=task), "awaiting_approval" if fork.plan else "resting")
-
-
-def _transcript(event: facts.SessionForked) -> tuple[TranscriptEntry, ...]:
-    """The parent's transcript; of a fork by an older release, its rounds and feedback."""
-    version, carried = event.version, event.carried
-    if carried.transcript:
-        return tuple(TranscriptEntry(version, entry.by, entry.kind, entry.text) for entry in carried.transcript)
-    told = [TranscriptEntry(version, "person", "request", each.request) for each in carried.rounds]
-    told.append(TranscriptEntry(version, "person", "request", carried.request))
-    told += [TranscriptEntry(version, "person", "message", text) for text in (*carried.feedback, *carried.unread)]
-    return tuple(entry for entry in told if entry.text)
 
 
 def _plan(event: facts.SessionForked, plan: CarriedPlan) -> Plan:

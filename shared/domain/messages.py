@@ -15,7 +15,6 @@ from shared.domain.newest_within import newest_within
 from shared.domain.plan_steps import is_unfinished
 from shared.domain.session import (
     MAX_WORDS_BYTES,
-    RULES_OF_REPLIES,
     SERVICE_OF,
     NextDraft,
     Session,
@@ -153,8 +152,7 @@ def take_in(session: Session, event: SessionEvent) -> Session:
     """The session whose messages the event that ends the work at hand has taken in."""
     if not session.works:
         return session
-    together = session.reply is not None and session.rules < RULES_OF_REPLIES  # also with those that came later
-    return with_heard(replace(session, reply=None), session.version if together else read_until(session, event))
+    return with_heard(replace(session, reply=None), read_until(session, event))
 
 
 def take_in_draft(session: Session, event: facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned) -> Session:
@@ -194,7 +192,7 @@ def action_denied(session: Session, event: facts.ApprovalDenied) -> Session:
     """
     denied = mark_actions(session, [event.action_id], "denied", error=event.reason)
     rules = session.turn.rules if session.turn else DEFAULT_RULES
-    goes_back = event.reason and (rules.one_by_one or rules.by_step) and session.rules >= RULES_OF_REPLIES
+    goes_back = event.reason and (rules.one_by_one or rules.by_step)
     if not goes_back:
         return approval_decided(denied, event.version)
     said = with_message(denied, event.version, event.reason)

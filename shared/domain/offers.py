@@ -28,7 +28,7 @@ def offered(session: Session, event: DraftEvent, meta: CommandMeta) -> SessionEv
     """
     if session.reply is None or meta.work != session.reply or drafts_at_once(session):
         return event
-    made = event_meta(session, meta, facts.OfferMade, needs=3)
+    made = event_meta(session, meta, facts.OfferMade)
     return facts.OfferMade(**made, say=event.say, draft=offered_draft(event))
 
 
@@ -56,7 +56,7 @@ def take_offer(session: Session, version: int | None, meta: CommandMeta) -> Draf
             if acts and (problems := changed_begun_steps(session, plan.steps)):
                 raise Stale(GONE_ON.format(problems=" ".join(problems)))
             return facts.PlanDrafted(
-                **event_meta(session, meta, facts.PlanDrafted, needs=3),
+                **event_meta(session, meta, facts.PlanDrafted),
                 **_fields(plan, OfferedPlan),
                 task=task_of(session) if acts else None,
                 offer=offer.version,
@@ -65,7 +65,7 @@ def take_offer(session: Session, version: int | None, meta: CommandMeta) -> Draf
             if session.plan is None or session.plan.version > offer.version:
                 raise Stale("The plan has changed since this program was offered: turn it down, and ask again.")
             return facts.CodeDrafted(
-                **event_meta(session, meta, facts.CodeDrafted, needs=3),
+                **event_meta(session, meta, facts.CodeDrafted),
                 **_fields(code, OfferedCode),
                 plan_version=session.plan.version,
                 offer=offer.version,
@@ -74,7 +74,7 @@ def take_offer(session: Session, version: int | None, meta: CommandMeta) -> Draf
             fields = _fields(turn, OfferedTurn)
             fields["actions"] = tuple(with_ruling(session, spec) for spec in new_actions(session, turn.actions))
             return facts.TurnPlanned(
-                **event_meta(session, meta, facts.TurnPlanned, needs=3),
+                **event_meta(session, meta, facts.TurnPlanned),
                 **fields,
                 turn=session.counts.turns + 1,
                 offer=offer.version,
@@ -92,7 +92,7 @@ def accept_offer(session: Session, say: str, meta: CommandMeta) -> DraftEvent:
 def keep_offer(session: Session, version: int | None, meta: CommandMeta) -> facts.OfferKept:
     """The person declines the offer: what is there stays. Raises OutOfTurn if none is open, Stale if another one is."""
     offer = _open_offer(session, version)
-    return facts.OfferKept(**event_meta(session, meta, facts.OfferKept, needs=3), offer=offer.version)
+    return facts.OfferKept(**event_meta(session, meta, facts.OfferKept), offer=offer.version)
 
 
 def check_taken(session: Session, event: DraftEvent) -> str:

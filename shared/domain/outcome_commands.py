@@ -16,9 +16,8 @@ def finish(session: Session, command: c.Finish, meta: CommandMeta) -> SessionEve
     awaited = tuple(outcome for outcome, refusal in zip(command.outcomes, refusals, strict=True) if not refusal)
     if not awaited:
         raise OutOfTurn(refusals[0] if refusals else "There is no outcome to record.")
-    needs = 2 if any(outcome.files for outcome in awaited) else 1
     return facts.ActionsFinished(
-        **event_meta(session, meta, facts.ActionsFinished, awaited[0].action_id, needs=needs), outcomes=awaited
+        **event_meta(session, meta, facts.ActionsFinished, awaited[0].action_id), outcomes=awaited
     )
 
 

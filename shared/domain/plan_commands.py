@@ -8,7 +8,7 @@ from shared.domain import commands as c
 from shared.domain.batches import leave_turn
 from shared.domain.commands import CommandMeta
 from shared.domain.errors import Invalid, OutOfTurn
-from shared.domain.event_meta import event_meta, format_of_steps
+from shared.domain.event_meta import event_meta
 from shared.domain.fast_replace import replace
 from shared.domain.messages import begins_round, draft_reason, drafting_session
 from shared.domain.plan_approval import preapproval_problems, starts_by_setting
@@ -30,7 +30,7 @@ def draft(session: Session, command: c.DraftPlan, meta: CommandMeta) -> facts.Pl
     task = task_of(base) if acts else None
     reason = draft_reason(session, first=acts and not base.task and not begins)
     return facts.PlanDrafted(
-        **event_meta(session, meta, facts.PlanDrafted, needs=format_of_steps(steps)),
+        **event_meta(session, meta, facts.PlanDrafted),
         kind=command.kind,
         goal=goal,
         steps=steps,
@@ -64,7 +64,7 @@ def approve(session: Session, plan: Plan, command: c.Approve, meta: CommandMeta)
     actions = _actions(session, replace(plan, status="approved"))
     preapproved, deferred = _in_order(plan, command.preapprove), not command.start
     return facts.PlanApproved(
-        **event_meta(session, meta, facts.PlanApproved, needs=2 if preapproved or deferred else 1),
+        **event_meta(session, meta, facts.PlanApproved),
         plan_version=plan.version,
         hash=plan.hash,
         turn=session.counts.turns + 1 if actions else None,
@@ -88,7 +88,7 @@ def start_by_setting(session: Session, meta: CommandMeta) -> facts.TurnPlanned:
         raise OutOfTurn("No plan begins by the settings now.")
     actions = _actions(session, replace(plan, status="approved", approved_by_setting=True))
     return facts.TurnPlanned(
-        **event_meta(session, meta, facts.TurnPlanned, needs=2),
+        **event_meta(session, meta, facts.TurnPlanned),
         turn=session.counts.turns + 1,
         sub_goal=plan.goal,
         actions=actions,

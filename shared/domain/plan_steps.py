@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from pydantic import JsonValue
 
-from parley.events.values import ActionSpec, Step
+from parley.events.values import ActionSpec, Step, TaskStatus
 from shared.domain.batches import leave_turn
 from shared.domain.plan_versions import step_id
 from shared.domain.references import awaits_values, referenced_steps, references
@@ -14,7 +13,6 @@ from shared.domain.session import Session
 from shared.domain.state import DONE_STATUSES, Action, Plan
 
 GATHER = "for each"  # the pseudo-tool of the action that gathers a step's results for all items
-TaskStatus = Literal["draft", "pending_approval", "approved", "executing", "paused", "completed", "failed", "cancelled"]
 
 
 def task_of(session: Session) -> str:

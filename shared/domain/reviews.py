@@ -10,7 +10,7 @@ from shared.domain import plan_commands
 from shared.domain.batches import find_action
 from shared.domain.commands import CommandMeta
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, require
-from shared.domain.event_meta import event_meta, format_of_steps
+from shared.domain.event_meta import event_meta
 from shared.domain.plan_steps import changed_begun_steps
 from shared.domain.plan_validation import plan_problems, refusal
 from shared.domain.policy import policy_of
@@ -131,7 +131,7 @@ def edit_plan(session: Session, command: c.EditPlan, meta: CommandMeta) -> Sessi
     ):
         raise refusal(command.steps, wrong)
     return facts.PlanEdited(
-        **event_meta(session, meta, facts.PlanEdited, needs=format_of_steps(command.steps)),
+        **event_meta(session, meta, facts.PlanEdited),
         base_version=plan.version,
         goal=goal,
         steps=command.steps,

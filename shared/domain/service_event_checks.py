@@ -7,10 +7,10 @@ from parley.events import SessionEvent, facts
 from parley.events.values import ActionAttempt
 from shared.domain.actors import KEEPER, USER_PREFIX
 from shared.domain.batches import find_action, next_batch
-from shared.domain.polling import check_look
+from shared.domain.polling import check_wait
 from shared.domain.session import Session
 from shared.domain.state import ActionStatus
-from shared.domain.waiting_steps import due_steps, wait_kind
+from shared.domain.waiting_steps import wait_kind
 
 AWAITS_OUTCOME: frozenset[ActionStatus] = frozenset({"running", "started", "uncertain"})
 REPLIES = (  # what a reply to a message can be
@@ -80,14 +80,7 @@ def check_waiting(session: Session, event: facts.ActionsWaiting) -> str:
     return check_is_own_work(session, event)
 
 
-def check_woken(session: Session, event: facts.ActionsWoken) -> str:
-    known = {action.spec.id for action in due_steps(session, event.at)}
-    if wrong := [action_id for action_id in event.actions if action_id not in known]:
-        return f"{wrong[0]} does not wait for a time that has come"
-    return "" if event.actor == KEEPER else f"its actor is “{event.actor}”, but only the {KEEPER} wakes a step"
-
-
-def check_polled(session: Session, event: facts.ActionPolled) -> str:
-    if wrong := check_look(session, event):
+def check_waited(session: Session, event: facts.ActionWaited) -> str:
+    if wrong := check_wait(session, event):
         return wrong
-    return "" if event.actor == KEEPER else f"its actor is “{event.actor}”, but only the {KEEPER} polls"
+    return "" if event.actor == KEEPER else f"its actor is “{event.actor}”, but only the {KEEPER} says this"

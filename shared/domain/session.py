@@ -49,7 +49,6 @@ SERVICE_OF: dict[Phase, Service] = {
     "answering": "generator",
 }
 USER_PHASES: frozenset[Phase] = frozenset({"awaiting_approval", "awaiting_input", "escalated"})
-RULES_OF_REPLIES = 3  # the first rules by which a message is answered beside the work
 MAX_RECENT_COMMANDS = 100
 MAX_REPAIRS = 2
 MAX_WORDS_BYTES = 256 * 1024  # of knowledge, and of unread messages; one message can bring as much
@@ -100,7 +99,7 @@ class AskedBeside:
 class Session:
     """The fold of a session's first `version` events: general fields first, then the parts of the workflows.
 
-    Changing the workflow keeps all parts. `needs`: the highest log format among the events; `rules`: those of the fold.
+    Changing the workflow keeps all parts. `needs`: the highest log format among the events.
     `reply`: a message to be answered beside the work. `since_version`: of the event that led to the phase or review.
     `resume_phase`: the one that failed, was stopped, or asked; a retry or answer enters it again. `left_running`: older
     turns' actions that still run. `flow_results`: by flow, of paths. `subject`: whom the newest call was about.
@@ -109,7 +108,6 @@ class Session:
     id: str
     version: int = 0
     needs: int = 1
-    rules: int = 1
     owner: str = ""
     title: str = ""
     workflow: Workflow = "conversation"
@@ -172,7 +170,7 @@ class Session:
     @property
     def turn_yields(self) -> bool:
         """A message is unread which the next turn takes in: no change of this one begins any more."""
-        reads = self.turn is not None and self.turn.rules.reads_messages and self.rules >= RULES_OF_REPLIES
+        reads = self.turn is not None and self.turn.rules.reads_messages
         return reads and bool(self.words.unread) and self.reply is None
 
     @property

@@ -37,7 +37,7 @@ def skip(session: Session, command: c.Skip, meta: CommandMeta) -> SessionEvent:
         require(open_, f"Action {command.action_id} is {action.status}: too late to skip it.")
     is_given = command.output is not None
     return facts.ActionSkipped(
-        **event_meta(session, meta, facts.ActionSkipped, action.spec.id, needs=2 if is_given or dependents else 1),
+        **event_meta(session, meta, facts.ActionSkipped, action.spec.id),
         action_id=action.spec.id,
         reason=OUTPUT_GIVEN if is_given else SKIPPED,
         output=command.output,

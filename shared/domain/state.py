@@ -121,14 +121,14 @@ class Code:
 class Poll:
     """The state of a polling step at its last recorded poll. `every`: seconds between two polls.
 
-    `began`: version of the event that started it. `next_look`: when the next poll was due then. `looks` counts the
+    `began`: version of the event that started it. `next_poll`: when the next poll was due then. `polls` counts the
     polls, `changes` the recorded values; `value` and `error` are what the last one saw.
     """
 
     every: int
     began: int
-    next_look: datetime
-    looks: int = 0
+    next_poll: datetime
+    polls: int = 0
     changes: int = 0
     value: JsonValue = None
     error: str = ""

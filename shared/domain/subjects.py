@@ -6,8 +6,6 @@ from shared.domain.session import Session
 from shared.domain.workflows import WORKFLOWS
 from shared.domain.workflows.agentflow import AGENTFLOW
 
-RULES_OF_SUBJECTS = 3  # the first rules under which plans and outcomes tell of subjects
-
 
 def memory_subject(session: Session) -> str | None:
     """The subject whose sessions may recall this session's work: "" for any session, None for no session at all."""
@@ -28,13 +26,11 @@ def with_subjects(before: Session, after: Session, event: SessionEvent) -> Sessi
         after = replace(after, subjects="unstated" if calls else "none")
     match event:
         case facts.PlanDrafted() | facts.TurnPlanned(plan_version=None):
-            if after.subjects == "unstated" and after.rules < RULES_OF_SUBJECTS:
-                return replace(after, subjects="several")  # nothing tells whom it was about
             return _with_statement(after, tells=event.tells_subjects)
         case facts.ActionsFinished():
             for outcome in event.outcomes:
                 after = _with_subject(after, outcome.subject)
-        case facts.ActionPolled():
+        case facts.ActionWaited():
             after = _with_subject(after, event.subject)
     return after
 

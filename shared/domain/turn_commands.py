@@ -28,7 +28,7 @@ def plan_turn(session: Session, command: c.PlanTurn, meta: CommandMeta) -> facts
     if len(sub_goals_of(command.sub_goal, actions)) > TURN_SUB_GOALS:
         raise Invalid(f"A turn works on at most {TURN_SUB_GOALS} sub-goals: leave the others to the next turn.")
     return facts.TurnPlanned(
-        **event_meta(session, meta, facts.TurnPlanned, needs=2 if any(spec.sub_goal for spec in actions) else 1),
+        **event_meta(session, meta, facts.TurnPlanned),
         turn=session.counts.turns + 1,
         sub_goal=command.sub_goal,
         actions=actions,
@@ -68,9 +68,8 @@ def verify_turn(session: Session, command: c.VerifyTurn, meta: CommandMeta) -> S
     judged, sub_goals = [verdict.sub_goal for verdict in command.sub_goals], actions_by_sub_goal(session.turn)
     if judged and sorted(judged) != sorted(sub_goals):
         raise Invalid(f"Give one verdict on each sub-goal of the turn: {'; '.join(sub_goals)}.")
-    needs = 3 if command.status in ("not_shown", "bad_input", "missing_here") else 2 if judged else 1
     return facts.TurnVerified(
-        **event_meta(session, meta, facts.TurnVerified, needs=needs),
+        **event_meta(session, meta, facts.TurnVerified),
         turn=session.turn.number,
         status=command.status,
         next_action=command.next_action,

@@ -54,9 +54,9 @@ def _tool_calls(before: Session, event: SessionEvent) -> int:
         case facts.ActionsStarted():
             actions = (find_action(before, attempt.action_id) for attempt in event.actions)
             started = sum(action is None or action.spec.tool != GATHER for action in actions)
-        case facts.ActionPolled():
+        case facts.ActionWaited():
             polling = find_action(before, event.action_id)
-            started = event.looks - (polling.poll.looks if polling and polling.poll else 0)
+            started = event.polls - (polling.poll.polls if polling and polling.poll else 0)
         case _:
             started = 0
     return started

@@ -9,7 +9,7 @@ from shared.domain import commands as c
 from shared.domain.answers import answer, is_answer
 from shared.domain.commands import CommandMeta
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, require
-from shared.domain.event_meta import event_meta, format_of_steps
+from shared.domain.event_meta import event_meta
 from shared.domain.messages import drafts_at_once, programmed_plan
 from shared.domain.plan_steps import is_unfinished
 from shared.domain.policy import with_ruling
@@ -127,10 +127,8 @@ def _say(session: Session, command: c.Say, meta: CommandMeta) -> SessionEvent:
     intent = _intent(session, command)
     if command.brings_plan and session.version:
         raise OutOfTurn("A plan of your own begins a session: in this one, change the plan that is there.")
-    asked = command.settings
-    limits = asked is not None and bool(asked.tools or asked.call_budget or asked.time_budget)
     return facts.MessageReceived(
-        **event_meta(session, meta, facts.MessageReceived, needs=2 if command.brings_plan or limits else 1),
+        **event_meta(session, meta, facts.MessageReceived),
         brings_plan=command.brings_plan,
         text=command.text,
         intent=intent,
@@ -257,12 +255,8 @@ def _judge(session: Session, command: c.Judge, meta: CommandMeta) -> SessionEven
 def _fork(session: Session, command: c.Fork, meta: CommandMeta) -> SessionEvent:
     if session.version:
         raise OutOfTurn("A fork begins a new session.")
-    carried = command.carried
-    needs = (
-        2 if carried.files or carried.settings.tools else format_of_steps(carried.plan.steps if carried.plan else ())
-    )
     return facts.SessionForked(
-        **event_meta(session, meta, facts.SessionForked, needs=needs),
+        **event_meta(session, meta, facts.SessionForked),
         parent_id=command.parent_id,
         parent_version=command.parent_version,
         carried=command.carried,

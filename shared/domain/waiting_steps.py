@@ -12,7 +12,6 @@ from shared.domain import commands as c
 from shared.domain.batches import (
     actions_to_start,
     advance,
-    change_actions,
     mark_actions,
     next_batch,
     running_actions,
@@ -20,7 +19,6 @@ from shared.domain.batches import (
 from shared.domain.commands import CommandMeta
 from shared.domain.errors import Invalid, require
 from shared.domain.event_meta import event_meta
-from shared.domain.fast_replace import replace
 from shared.domain.plan_steps import is_unresolved
 from shared.domain.session import Session, enter_phase
 from shared.domain.state import Action, Poll
@@ -35,7 +33,7 @@ def due_steps(session: Session, now: datetime) -> tuple[Action, ...]:
 
 def next_wake(session: Session) -> datetime | None:
     """When the first waiting step is due, as far as the log knows: polls without news are not in the log."""
-    times = (action.poll.next_look if action.poll else action.until for action in session.waiting_actions)
+    times = (action.poll.next_poll if action.poll else action.until for action in session.waiting_actions)
     return min((time for time in times if time is not None), default=None)
 
 
@@ -52,7 +50,7 @@ def wait(session: Session, command: c.Wait, meta: CommandMeta) -> facts.ActionsW
         if wrong := _out_of_bounds(waiting, meta.at):
             raise Invalid(f"{waiting.action_id} {wrong}.")
     return facts.ActionsWaiting(
-        **event_meta(session, meta, facts.ActionsWaiting, command.actions[0].action_id, needs=2),
+        **event_meta(session, meta, facts.ActionsWaiting, command.actions[0].action_id),
         actions=command.actions,
     )
 
@@ -65,32 +63,30 @@ def _out_of_bounds(waiting: Waiting, now: datetime) -> str:
     if waiting.every is None:
         return f"would wait longer than {MAX_WAIT.days} days" if waiting.until > now + MAX_WAIT else ""
     if waiting.every < MIN_POLL_INTERVAL:
-        return f"would look more often than every {MIN_POLL_INTERVAL} seconds"
+        return f"would poll more often than every {MIN_POLL_INTERVAL} seconds"
     longest = timedelta(seconds=MAX_POLL_TIME)
-    return f"would look for longer than {MAX_POLL_TIME // 3600} hours" if waiting.until > now + longest else ""
+    return f"would poll for longer than {MAX_POLL_TIME // 3600} hours" if waiting.until > now + longest else ""
 
 
-def wake(session: Session, meta: CommandMeta) -> facts.ActionsWoken:
-    """Raises OutOfTurn."""
-    ids = tuple(action.spec.id for action in due_steps(session, meta.at))
-    require(bool(ids), "No step waits for a time that has come.")
-    return facts.ActionsWoken(**event_meta(session, meta, facts.ActionsWoken, ids[0], needs=2), actions=ids)
+def wake(session: Session, meta: CommandMeta) -> facts.ActionWaited:
+    """The first step whose time has come ends, and the time is its result. Raises OutOfTurn."""
+    due = due_steps(session, meta.at)
+    require(bool(due), "No step waits for a time that has come.")
+    action = due[0]
+    return facts.ActionWaited(
+        **event_meta(session, meta, facts.ActionWaited, action.spec.id),
+        action_id=action.spec.id,
+        attempt=action.attempt,
+        value={"until": action.until.isoformat() if action.until else None},
+        end="met",
+    )
 
 
 def actions_waiting(session: Session, event: facts.ActionsWaiting) -> Session:
     for waiting in event.actions:
-        poll = Poll(waiting.every, began=event.version, next_look=event.at) if waiting.every else None
+        poll = Poll(waiting.every, began=event.version, next_poll=event.at) if waiting.every else None
         session = mark_actions(session, [waiting.action_id], "waiting", until=waiting.until, poll=poll)
     return advance(session, event.version) if session.phase == "executing" else session
-
-
-def actions_woken(session: Session, event: facts.ActionsWoken) -> Session:
-    """The time that a step waited for becomes its result."""
-
-    def ended(action: Action) -> Action:
-        return replace(action, status="finished", result={"until": action.until.isoformat() if action.until else None})
-
-    return resume_plan(change_actions(session, event.actions, ended), event.version)
 
 
 def _is_batch_blocked(session: Session) -> bool:

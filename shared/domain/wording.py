@@ -44,9 +44,9 @@ def turns_taken(taken: int, left: Sequence[str]) -> str:
     return f"That was {turns} since you last said something.{still} Shall I go on?"
 
 
-def gave_up(looks: int, *, last_error: str) -> str:
+def gave_up(polls: int, *, last_error: str) -> str:
     """Why a polling step has failed."""
-    times = f"{looks:,} checks" if looks != 1 else "one check"
+    times = f"{polls:,} checks" if polls != 1 else "one check"
     why = f"the last one failed: {last_error}" if last_error else "the condition was not met"
     return f"gave up after {times}: {why}"[:2_000]
 

@@ -44,7 +44,7 @@ WorkerCommand = (
     | c.BeginFor
     | c.Expire
     | c.Wake
-    | c.RecordLook
+    | c.RecordPoll
 )
 
 # The fields of a step's action that the executor may change before it starts; arguments only to resolve references.
@@ -71,12 +71,12 @@ def decide_worker_command(session: Session, command: WorkerCommand, meta: Comman
             return expire(session, command, meta)
         case c.Wake():
             return waiting_steps.wake(session, meta)
-        case c.RecordLook():
-            return polling.record_look(session, command, meta)
+        case c.RecordPoll():
+            return polling.record_poll(session, command, meta)
         case c.BeginFor():
             require(session.version == 0, "The session exists already.")
             return facts.MessageReceived(
-                **event_meta(session, meta, facts.MessageReceived, needs=2),
+                **event_meta(session, meta, facts.MessageReceived),
                 brings_plan=True,
                 owner=command.owner,
                 via=command.via,

@@ -6,9 +6,9 @@ Each workflow has a file in `workflows/`. The rest of the domain names no workfl
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from parley.events import SessionEvent, facts
+from parley.events import facts
 from parley.events.values import ActionSpec, PlanKind, SessionSettings
-from shared.domain.session import MAX_REPAIRS, RULES_OF_REPLIES, Phase, RestReason, Session
+from shared.domain.session import MAX_REPAIRS, Phase, RestReason, Session
 from shared.domain.state import DEFAULT_RULES, Plan, TurnRules
 
 Test = Callable[[Session, Any], bool]  # of the session before the event, and the event
@@ -68,11 +68,6 @@ class Workflow(NamedTuple):
 
 
 # --- conditions that several workflows share
-
-
-def is_of_older_rules(session: Session, event: SessionEvent) -> bool:
-    """Whether the release that wrote the event followed other rules of what comes next."""
-    return max(session.rules, event.rules or 1) < RULES_OF_REPLIES
 
 
 def unread(session: Session, event: Any) -> bool:

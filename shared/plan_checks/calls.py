@@ -7,7 +7,7 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from parley.events.values import Step
-from parley.polling import DEFAULT_AT_MOST, DEFAULT_EVERY, condition_problem, looks_problem
+from parley.polling import DEFAULT_AT_MOST, DEFAULT_EVERY, condition_problem, polls_problem
 from parley.protocol.tools import ToolSpec
 from shared.domain.references import references
 from shared.plan_checks.argument_kinds import PYTHON, reference_problems
@@ -88,7 +88,7 @@ def _polling_problems(
         elif wrong := condition_problem(condition):
             yield f"{wrong}."
     every, at_most = arguments.get("every", DEFAULT_EVERY), arguments.get("at_most", DEFAULT_AT_MOST)
-    if isinstance(every, int) and isinstance(at_most, int) and (wrong := looks_problem(every, at_most)):
+    if isinstance(every, int) and isinstance(at_most, int) and (wrong := polls_problem(every, at_most)):
         yield f"{wrong}."
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import JSON, Boolean, Column, Connection, DateTime, Integer, MetaData, Numeric, Table, inspect, select
+from sqlalchemy import Connection, inspect, text
 
 from services.plan_store import tables as t
 from services.plan_store.database import MIGRATIONS, DatabaseUnavailable, ProjectionDatabase
@@ -18,6 +17,7 @@ from services.plan_store.operations.rebuild import rebuild_from
 from services.plan_store.projection.projector import Projector
 from services.plan_store.retries import run_when_available
 from services.plan_store.scheduler import template_rows as _template_rows  # noqa: F401  adds its table to the metadata
+from shared.bus.log_format import WrongFormat
 from shared.domain import commands as c
 from shared.story import finish_action
 from shared.testing import InMemoryLog
@@ -76,57 +76,23 @@ def tables(connection: Connection) -> set[str]:
     return set(inspect(connection).get_table_names())
 
 
-async def test_a_library_entry_of_an_older_release_becomes_a_flow_entry_without_steps(empty_url: str) -> None:
+@pytest.mark.parametrize(("revision", "made_by"), [("0010", 1), ("99.0001", 99)])
+async def test_rows_of_another_format_of_the_log_are_refused_and_stay(
+    log: InMemoryLog, empty_url: str, revision: str, made_by: int
+) -> None:
     database = ProjectionDatabase(empty_url)
     await database.migrate()
-    async with database.begin() as connection:
-        await connection.run_sync(alembic, command.downgrade, "0001")
-        # A session and its accepted answer, with the columns of the first schema.
-        await connection.run_sync(_insert, "sessions", {"id": "s1"})
-        await connection.run_sync(_insert, "library", {"session_id": "s1", "request": "How many?"})
-        assert "workflow" not in await connection.run_sync(_columns)
-    await database.migrate()
-    async with database.begin() as connection:
-        columns = (t.library.c.request, t.library.c.workflow, t.library.c.steps)
-        assert (await connection.execute(select(*columns))).all() == [("How many?", "flow", [])]
-    await database.close()
-
-
-def _columns(connection: Connection) -> set[str]:
-    return {column["name"] for column in inspect(connection).get_columns("library")}
-
-
-def _insert(connection: Connection, name: str, values: dict[str, Any]) -> None:
-    """Insert a row with the columns that the table has now, and an empty value where one is needed."""
-    table = Table(name, MetaData(), autoload_with=connection)
-    blank = {column.name: _blank(column) for column in table.columns if not column.nullable}
-    connection.execute(table.insert(), [blank | values])
-
-
-def _blank(column: Column[Any]) -> Any:
-    kinds: list[tuple[type[Any], Any]] = [
-        (Boolean, False),
-        (DateTime, datetime(2030, 1, 1, tzinfo=UTC)),
-        (Integer, 0),
-        (Numeric, 0),
-        (JSON, []),
-    ]
-    return next((value for kind, value in kinds if isinstance(column.type, kind)), "")
-
-
-async def test_nul_characters_of_an_older_release_are_replaced(empty_url: str) -> None:
-    database = ProjectionDatabase(empty_url)
-    await database.migrate()
-    stored = {"text": "a\0\0b", "path": "C:\\\0", "written": "\\u0000"}
-    async with database.begin() as connection:
-        await connection.run_sync(alembic, command.downgrade, "0006")
-        await connection.run_sync(_insert, "sessions", {"id": "s1", "snapshot": stored})
-    await database.migrate()
-    async with database.begin() as connection:
-        found = await connection.scalar(select(t.sessions.c.snapshot))
-    # SQLite reads text of JSON with NUL as any other.
-    replaced = {"text": "a\ufffd\ufffdb", "path": "C:\\\ufffd", "written": "\\u0000"}
-    assert found == (stored if database.is_sqlite else replaced)
+    story = await new_session(log)
+    await Projector(log, database).load(story.id)
+    async with database.begin() as tx:
+        await tx.execute(text("UPDATE alembic_version SET version_num = :other"), {"other": revision})
+    before = await rows(database)
+    for _ in range(2):
+        with pytest.raises(WrongFormat, match=f"rows of format {made_by}, and this release of Parley reads format 2"):
+            await database.migrate()
+    assert await rows(database) == before
+    async with database.begin() as tx:
+        assert await tx.scalar(text("SELECT version_num FROM alembic_version")) == revision
     await database.close()
 
 

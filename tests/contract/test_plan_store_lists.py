@@ -2,8 +2,7 @@
 
 from datetime import UTC, datetime
 
-from alembic import command
-from sqlalchemy import delete, update
+from sqlalchemy import update
 
 from parley.events.values import Step
 from services.plan_store import tables as t
@@ -16,8 +15,6 @@ from shared.domain import commands as c
 from shared.domain.plan_steps import is_held_up
 from shared.story import finish_action
 from shared.testing import InMemoryLog
-from tests.contract.test_plan_store_database import alembic
-from tests.contract.test_plan_store_turns import fetch
 from tests.support.stories import Conversation, approve
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
@@ -87,20 +84,6 @@ async def test_unfinished_plans_and_offers_are_listed_with_waiting_sessions(
     assert {row.id for row in page.sessions} == {"to-approve", "paused", "cut-off", "failed", "offered"}
     assert (await list_sessions(database, ask.model_copy(update={"query": "spaceship"}))).total == 0
     assert (await list_sessions(database, ask.model_copy(update={"user": "bob"}))).total == 0
-
-
-async def test_a_migration_fills_existing_rows(
-    log: InMemoryLog, database: ProjectionDatabase, projector: Projector
-) -> None:
-    await store_all_stories(log, projector)
-    async with database.begin() as tx:  # no message was answered beside the work before that migration
-        await tx.execute(delete(t.sessions).where(t.sessions.c.id == "replanned"))
-    columns = (t.sessions.c.id, t.sessions.c.rest_reason, t.sessions.c.unfinished)
-    before = sorted(await fetch(database, *columns))
-    async with database.begin() as tx:
-        await tx.run_sync(alembic, command.downgrade, "0001")
-    await database.migrate()
-    assert sorted(await fetch(database, *columns)) == before
 
 
 async def test_plans_are_listed_newest_first_page_by_page(

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from parley.events.values import SessionSettings, Step, Waiting
-from parley.protocol.tools import LookNow, LookResult
+from parley.protocol.tools import PollNow, PollResult
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.projection.projector import Projector
 from services.plan_store.scheduler.polling import read_timer
@@ -18,8 +18,8 @@ from tests.contract.test_plan_store_scheduler import Broker, Clock
 from tests.support.stories import Conversation, approve
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
-NEW, SENT = LookResult(value={"status": "new"}), LookResult(value={"status": "sent"})
-MET = LookResult(value={"status": "delivered"}, met=True)
+NEW, SENT = PollResult(value={"status": "new"}), PollResult(value={"status": "sent"})
+MET = PollResult(value={"status": "delivered"}, met=True)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ class Run:
         self.id = story.id
         self._scheduler, self._projector, self._broker, self._clock = scheduler, projector, broker, clock
 
-    async def fire(self, *answers: LookResult | None, after: float = 0) -> Session:
+    async def fire(self, *answers: PollResult | None, after: float = 0) -> Session:
         """Fire the timer `after` seconds from now, while the executor gives these answers. Returns the session."""
         self._broker.answers = list(answers)
         self._clock.ahead += timedelta(seconds=after)
@@ -96,7 +96,7 @@ class Run:
     @property
     def timer(self) -> dict[str, int]:
         """The number of polls of each action, as stored in the timer."""
-        return {name: item.looks for name, item in read_timer(self._broker.armed[f"{self.id}.wake"][1]).polls.items()}
+        return {name: item.polls for name, item in read_timer(self._broker.armed[f"{self.id}.wake"][1]).polls.items()}
 
     def seconds(self) -> float:
         """Seconds until the timer fires."""
@@ -113,12 +113,12 @@ async def run(log: InMemoryLog, scheduler: Scheduler, projector: Projector, brok
 async def test_each_poll_arms_the_next_and_only_changed_results_are_stored(run: Run, log: InMemoryLog) -> None:
     assert run.seconds() <= 0, "the first poll is due at once"
     first = await run.fire(NEW)
-    assert (polls_by_action(first)["t2.s1"].looks, run.timer) == (1, {"t2.s1": 1})
+    assert (polls_by_action(first)["t2.s1"].polls, run.timer) == (1, {"t2.s1": 1})
     assert run.seconds() == 60
     unchanged = await run.fire(NEW, after=60)
     assert (unchanged.version, run.timer) == (first.version, {"t2.s1": 2}), "an unchanged result is not stored"
     changed = await run.fire(SENT, after=60)
-    assert (polls_by_action(changed)["t2.s1"].looks, polls_by_action(changed)["t2.s1"].changes) == (3, 2)
+    assert (polls_by_action(changed)["t2.s1"].polls, polls_by_action(changed)["t2.s1"].changes) == (3, 2)
     met = await run.fire(MET, after=60)
     assert met.turn
     assert (met.phase, met.turn.actions[0].result) == ("verifying", {"status": "delivered"})
@@ -128,18 +128,18 @@ async def test_each_poll_arms_the_next_and_only_changed_results_are_stored(run: 
 
 async def test_a_timer_that_fires_early_or_twice_does_not_poll(run: Run, broker: Broker) -> None:
     await run.fire(NEW)
-    polls = len(broker.looked)
+    polls = len(broker.polled)
     await run.fire()
     await run.fire(after=30)
-    assert (len(broker.looked), run.timer) == (polls, {"t2.s1": 1})
+    assert (len(broker.polled), run.timer) == (polls, {"t2.s1": 1})
 
 
 async def test_polling_goes_on_while_the_executor_is_unavailable(run: Run) -> None:
     first = await run.fire(None)
     assert (first.phase, run.timer) == ("waiting", {"t2.s1": 1})
     late = await run.fire(None, after=7_200)
-    assert (late.phase, polls_by_action(late)["t2.s1"].looks) == ("waiting", 0)
-    ended = await run.fire(LookResult(error="it is away"), after=60)
+    assert (late.phase, polls_by_action(late)["t2.s1"].polls) == ("waiting", 0)
+    ended = await run.fire(PollResult(error="it is away"), after=60)
     assert ended.turn
     assert ended.turn.actions[0].error == "gave up after 3 checks: the last one failed: it is away"
 
@@ -154,7 +154,7 @@ async def test_a_pause_postpones_polling(
     await story.commit(c.Pause())
     await run.project()
     await run.fire(after=7_200)
-    assert (run.timer, broker.looked) == ({"t2.s1": 1}, [LookNow(session_id=story.id, action_id="t2.s1")])
+    assert (run.timer, broker.polled) == ({"t2.s1": 1}, [PollNow(session_id=story.id, action_id="t2.s1")])
     await story.commit(c.Resume())
     assert (await run.fire(MET, after=60)).phase == "verifying"
 
@@ -203,7 +203,7 @@ async def test_a_late_poll_result_changes_nothing(
     await story.commit(c.Stop())
     stopped = await run.project()
     await scheduler.timer_fired(late)
-    assert ((await run.project()).version, broker.looked, broker.armed) == (stopped.version, [], {})
+    assert ((await run.project()).version, broker.polled, broker.armed) == (stopped.version, [], {})
 
 
 async def test_a_step_fails_when_its_question_expires(

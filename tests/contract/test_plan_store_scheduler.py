@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from parley.events.values import ActionSpec, SessionSettings, Step, Waiting
-from parley.protocol.tools import TOOLS_LOOK, LookNow, LookResult
+from parley.protocol.tools import TOOLS_POLL, PollNow, PollResult
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.operations.dead_letters import dismiss, list_dead
 from services.plan_store.operations.rebuild import rebuild_from
@@ -31,8 +31,8 @@ class Broker:
         self.armed: dict[str, tuple[datetime, bytes]] = {}
         self.done: dict[str, int] = {}  # by consumer: the position up to which every message is acknowledged
         self.down = False
-        self.answers: list[LookResult | None] = []  # the executor's next answers to polls; None: it is unavailable
-        self.looked: list[LookNow] = []
+        self.answers: list[PollResult | None] = []  # the executor's next answers to polls; None: it is unavailable
+        self.polled: list[PollNow] = []
 
     async def arm(self, session_id: str, kind: str, at: datetime, payload: bytes) -> None:
         if self.down:
@@ -47,8 +47,8 @@ class Broker:
         return armed[1] if armed else None
 
     async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes:  # noqa: ASYNC109
-        assert subject == TOOLS_LOOK
-        self.looked.append(LookNow.model_validate_json(data))
+        assert subject == TOOLS_POLL
+        self.polled.append(PollNow.model_validate_json(data))
         if (answer := self.answers.pop(0)) is None:
             raise BusUnavailable("no executor")
         return answer.model_dump_json().encode()

@@ -22,6 +22,7 @@ from tests.support.inbox import api, store
 from tests.support.nats import nats_server
 from tests.support.timeouts import WAIT_TIMEOUT
 
+EARLIER = f"has format 1, and this release of Parley reads format {LOG_FORMAT}"
 LATER = f"has format 99, and this release of Parley reads format {LOG_FORMAT}"
 
 
@@ -47,8 +48,8 @@ async def test_provisioning_marks_the_log_and_keeps_its_other_metadata(settings:
 
 @pytest.mark.parametrize(
     ("metadata", "why"),
-    [({FORMAT_KEY: "99"}, LATER), ({}, "has events, and no mark of their format")],
-    ids=["later", "none"],
+    [({FORMAT_KEY: "1"}, EARLIER), ({FORMAT_KEY: "99"}, LATER), ({}, "has events, and no mark of their format")],
+    ids=["earlier", "later", "none"],
 )
 async def test_a_log_of_another_format_is_refused_and_unchanged(
     settings: Settings, bus: Bus, metadata: dict[str, str], why: str
@@ -57,7 +58,7 @@ async def test_a_log_of_another_format_is_refused_and_unchanged(
     await mark(bus, **metadata)
     before = await stream(bus)
     for operation in (provision, check):
-        with pytest.raises(ProvisionError, match=f"{why}.*Nothing was changed"):
+        with pytest.raises(ProvisionError, match=f"{why}.*mv {settings.parley_home} .*Nothing was changed"):
             await operation(settings)
     other = Bus(settings, "planner")
     with pytest.raises(WrongFormat, match=why):

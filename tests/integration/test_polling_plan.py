@@ -26,26 +26,26 @@ WITHOUT_EXECUTOR = tuple(service for service in SERVICES if service != "executor
 
 def polls(**more: Any) -> StepDraft:
     """A step that lists the session's files until there is one."""
-    looks = {"tool": "list_files", "arguments": {}, "condition": "files", "every": 10, "at_most": 600}
-    return StepDraft(id="s1", tool="poll_until", arguments=looks | more, text="Wait for a file")
+    polls = {"tool": "list_files", "arguments": {}, "condition": "files", "every": 10, "at_most": 600}
+    return StepDraft(id="s1", tool="poll_until", arguments=polls | more, text="Wait for a file")
 
 
-async def wait_for_poll(ann: Person, looks: int = 1) -> Session:
-    """The session when `looks` polls are recorded."""
-    return await ann.sees(lambda session: any(poll.looks >= looks for poll in polls_by_action(session).values()))
+async def wait_for_poll(ann: Person, polls: int = 1) -> Session:
+    """The session when `polls` polls are recorded."""
+    return await ann.sees(lambda session: any(poll.polls >= polls for poll in polls_by_action(session).values()))
 
 
-async def fire_poll_timer(bus: Bus, session: Session, looks: int) -> int:
-    """Fire the plan store's timer now, as after `looks` polls. Returns the number of polls afterwards."""
+async def fire_poll_timer(bus: Bus, session: Session, polls: int) -> int:
+    """Fire the plan store's timer now, as after `polls` polls. Returns the number of polls afterwards."""
     rearmed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     async def on_timer(_: str, data: bytes) -> None:
         if not rearmed.done():
-            rearmed.set_result(read_timer(data).polls["t2.s1"].looks)
+            rearmed.set_result(read_timer(data).polls["t2.s1"].polls)
 
     began = polls_by_action(session)["t2.s1"].began
     past = datetime.now(UTC) - timedelta(seconds=1)
-    timer = WakeTimer(at=past, polls={"t2.s1": PollProgress(began=began, looks=looks, next_look=past)})
+    timer = WakeTimer(at=past, polls={"t2.s1": PollProgress(began=began, polls=polls, next_poll=past)})
     subscription = await bus.subscribe(f"timer.{session.id}.{WAKE}", on_timer)
     try:
         await bus.client.publish(f"timerfired.{session.id}.{WAKE}", timer.model_dump_json().encode())
@@ -62,8 +62,8 @@ async def test_a_poll_fails_when_its_condition_is_not_met_in_time(
         assert session.turn
         action = session.turn.actions[0]
         assert (action.status, action.error) == ("failed", "gave up after 2 checks: the condition was not met")
-        polled = [event for event in await ann.events() if isinstance(event, facts.ActionPolled)]
-        assert [(event.looks, event.end) for event in polled] == [(1, None), (2, "given_up")]
+        polled = [event for event in await ann.events() if isinstance(event, facts.ActionWaited)]
+        assert [(event.polls, event.end) for event in polled] == [(1, None), (2, "given_up")]
         assert polled[1].at - polled[0].at > timedelta(seconds=9)
 
 
@@ -77,16 +77,16 @@ async def test_polling_continues_while_other_steps_run_and_outputs_the_last_resu
         await ann.phase("awaiting_input")
         first = await wait_for_poll(ann)
         assert polls_by_action(first)["t2.s1"].value == {"files": [], "bytes": 0}
-        assert await fire_poll_timer(bus, first, looks=4) == 5
+        assert await fire_poll_timer(bus, first, polls=4) == 5
         await ann.does(c.Answer(text="Yes"))
         waiting = await ann.phase("waiting")
-        assert await fire_poll_timer(bus, waiting, looks=5) == 6
+        assert await fire_poll_timer(bus, waiting, polls=5) == 6
         session = await ann.phase("resting", "failed")
         assert session.plan
         assert session.plan.status == "completed", session.answer.text
         assert results(session)["s1"]["files"][0]["name"] == "tea.md"
-        polled = [event for event in await ann.events() if isinstance(event, facts.ActionPolled)]
-        assert [(event.looks, event.end) for event in polled] == [(1, None), (6, "met")], (
+        polled = [event for event in await ann.events() if isinstance(event, facts.ActionWaited)]
+        assert [(event.polls, event.end) for event in polled] == [(1, None), (6, "met")], (
             "the fifth poll changed nothing"
         )
         assert (session.spent.tool_calls, session.spent.seconds > 0) == (8, True)
@@ -112,11 +112,11 @@ async def test_polling_continues_while_the_executor_is_down(settings: Settings, 
             assert session.plan, session.failure
             await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
             first = await wait_for_poll(ann)
-        assert await fire_poll_timer(bus, first, looks=1) == 2, "the next timer is set before the executor is asked"
+        assert await fire_poll_timer(bus, first, polls=1) == 2, "the next timer is set before the executor is asked"
         still = (await ann.load()).session
         assert (still.phase, still.version) == ("waiting", first.version), "a missing reply is not recorded as a value"
         async with working(settings, ScriptedModel(), "executor"):
-            assert await fire_poll_timer(bus, still, looks=999) == 1_000
+            assert await fire_poll_timer(bus, still, polls=999) == 1_000
             ended = await ann.phase("resting", "failed")
     assert ended.turn
     assert ended.turn.actions[0].error == "gave up after 1,000 checks: the condition was not met"
@@ -126,9 +126,9 @@ async def test_a_pause_suspends_polling_and_a_stop_ends_it(settings: Settings, b
     async with approved_plan(settings, bus, session_id, polls()) as ann:
         first = await wait_for_poll(ann)
         await ann.does(c.Pause())
-        assert await fire_poll_timer(bus, first, looks=7) == 7
+        assert await fire_poll_timer(bus, first, polls=7) == 7
         await ann.does(c.Resume())
-        assert await fire_poll_timer(bus, (await ann.load()).session, looks=7) == 8
+        assert await fire_poll_timer(bus, (await ann.load()).session, polls=7) == 8
         await ann.does(c.Stop())
         stopped = await ann.phase("resting")
         assert polls_by_action(stopped) == {}

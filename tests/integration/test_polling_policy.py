@@ -106,7 +106,7 @@ async def test_no_further_poll_is_made_once_its_tool_asks(settings: Settings, bu
     async with plan_by_setting(settings, bus, session_id, polls()) as ann:
         first = await wait_for_poll(ann)
         await ann.does(c.Remember(tool="list_files", policy="always"))
-        assert await fire_poll_timer(bus, first, looks=1) == 2
+        assert await fire_poll_timer(bus, first, polls=1) == 2
         refused = await ann.sees(lambda session: any(poll.error for poll in polls_by_action(session).values()))
         error = polls_by_action(refused)["t2.s1"].error
         assert error == "list_files asks before each call by now: stop the plan and retry it to be asked."

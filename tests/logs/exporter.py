@@ -18,7 +18,6 @@ def export(session: Session) -> State:
     """The session's state as recorded. Default values are omitted, except for version and phase."""
     settings, spent, beside = session.settings, session.spent, session.asked_beside
     state: State = {
-        "rules": session.rules,
         "owner": session.owner,
         "workflow": session.workflow,
         "rest_reason": session.rest_reason if session.phase == "resting" else "",
@@ -139,7 +138,7 @@ def _action(action: Action) -> State:
             "ruling": spec.decision,
             "tool_policy": spec.policy,
             "needs_approval": bool(spec.approval_reason),
-            "looks": action.poll.looks if action.poll else 0,
+            "polls": action.poll.polls if action.poll else 0,
             "looks_recorded": action.poll.changes if action.poll else 0,
             "allowed": action.allowed,
             "depends_on": [*spec.depends_on],

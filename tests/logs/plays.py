@@ -123,7 +123,6 @@ async def missing(play: Play) -> None:
     """The planner asks for information that the request lacks."""
     await play.request("agentflow", "Please cancel my order, I no longer need it.", world="own")
     await play.send(CUSTOMER)
-    await play.send("#W3833642")
     await play.decide_all()
 
 
@@ -212,8 +211,8 @@ async def budget(play: Play) -> None:
 async def remarks(play: Play) -> None:
     """The user sends a question about the plan, one about the code, and a message at rest."""
     await play.request("conversation", CALCULATOR)
-    await play.send("Why are there so many steps?")
     await play.send("Add a step to write a short help text")
+    await play.send("Why are there so many steps?")
     await play.apply(approve)
     await play.send("Why is the code like this?")
     await play.apply(approve)
@@ -231,17 +230,16 @@ async def waits(play: Play) -> None:
     await play.apply(c.EditPlan(base=1, goal="Tea", steps=steps))
     await play.apply(approve)
     await play.apply(c.Answer(text="Green"), "waiting")
-    await play.send("How long?", "awaiting_input")
-    await play.apply(c.Stop(), "waiting")
+    await play.send("How long?", "waiting")
     later = CommandMeta(KEEPER, datetime.now(UTC) + timedelta(seconds=60))
     await play.apply_as_plan_store(c.Wake(), later)
 
 
 async def polls(play: Play) -> None:
     """A plan that the user wrote polls until a file exists, and asks a question that expires."""
-    looks: dict[str, JsonValue] = {"tool": "list_files", "arguments": {}, "condition": "files", "every": 60}
+    polls: dict[str, JsonValue] = {"tool": "list_files", "arguments": {}, "condition": "files", "every": 60}
     steps = (
-        Step(text="Wait", tool="poll_until", id="s1", effect="read", waits_for="condition", arguments=looks),
+        Step(text="Wait", tool="poll_until", id="s1", effect="read", waits_for="condition", arguments=polls),
         Step(text="Ask", tool="ask_person", id="s2", effect="read", waits_for="person", arguments={"question": "Tea?"}),
     )
     settings = SessionSettings(approval_timeout=60, call_budget=50, time_budget=600)
@@ -250,9 +248,9 @@ async def polls(play: Play) -> None:
     await play.apply(approve)
     by = CommandMeta(KEEPER, datetime.now(UTC))
     nothing, tea = {"files": [], "bytes": 0}, {"files": [{"name": "tea.md", "size": 5}], "bytes": 5}
-    await play.apply_as_plan_store(c.RecordLook(action_id="t2.s1", looks=1, value=nothing), by)
+    await play.apply_as_plan_store(c.RecordPoll(action_id="t2.s1", polls=1, value=nothing), by)
     await play.apply(c.RaiseBudget(calls=10))
-    await play.apply_as_plan_store(c.RecordLook(action_id="t2.s1", looks=4, value=tea, met=True), by, "awaiting_input")
+    await play.apply_as_plan_store(c.RecordPoll(action_id="t2.s1", polls=4, value=tea, met=True), by, "awaiting_input")
     await play.apply_as_plan_store(lambda session: c.Expire(requested_version=session.since_version), by)
 
 

@@ -1,8 +1,7 @@
 """Record logs again: `python -m tests.logs.record [PLAY]…`; without a name all plays and the random sessions.
 
-Each play runs on a separate nats-server, with the services and the rehearsal model. With `--states` instead, the
-recorded logs stay as they are, and only the states that they fold to are recorded again. README.md in this folder says
-when that is allowed.
+Each play runs on a separate nats-server, with the services and the rehearsal model. README.md in this folder says when
+that is allowed.
 """
 
 import asyncio
@@ -22,9 +21,6 @@ from tests.logs.random_sessions import random_sessions
 from tests.logs.recorded import (
     RANDOM,
     RecordedLog,
-    load,
-    load_random,
-    names,
     record_messages,
     store,
     store_random,
@@ -59,14 +55,6 @@ async def run_play(name: str, folder: Path) -> RecordedLog:
     return record_messages(name, messages)
 
 
-def fold_again() -> None:
-    """Record the states that the recorded logs fold to now."""
-    for name in names():
-        log = load(name)
-        store(name, record_messages(log.session_id, log.messages))
-    store_random([record_messages(log.session_id, log.messages) for log in load_random()])
-
-
 def main(plays: list[str]) -> None:
     """Record these plays, or all plays and the random sessions if none is named."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
@@ -81,4 +69,4 @@ def main(plays: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    fold_again() if sys.argv[1:] == ["--states"] else main(sys.argv[1:])
+    main(sys.argv[1:])

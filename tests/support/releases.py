@@ -34,8 +34,8 @@ NEXT = {
         '    type: Literal["plan.drafted"] = "plan.drafted"\n    mood: str = ""\n',
     ),
     "shared/domain/plan_commands.py": (
-        "**event_meta(session, meta, facts.PlanDrafted, needs=format_of_steps(steps)),",
-        f'**event_meta(session, meta, facts.PlanDrafted, needs={FORMAT + 1}), mood="calm",',
+        "**event_meta(session, meta, facts.PlanDrafted),",
+        f'**(event_meta(session, meta, facts.PlanDrafted) | {{"needs": {FORMAT + 1}}}), mood="calm",',
     ),
 }
 

@@ -157,8 +157,7 @@ EXAMPLES: dict[str, object] = {
 STARTED: dict[type[Event], dict[str, object]] = {
     facts.ActionsStarted: {"actions": ({"action_id": "1.1"},)},
     facts.ActionsWaiting: {"actions": ({"action_id": "1.1", "until": "2026-11-25T12:00:00Z"},)},
-    facts.ActionsWoken: {"actions": ("1.1",)},
-    facts.ActionPolled: {"looks": 3},
+    facts.ActionWaited: {"polls": 3},
 }
 
 

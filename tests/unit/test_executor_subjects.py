@@ -14,8 +14,8 @@ from packs.waiting.pack import pack as waiting
 from parley import Context, Failed, Pack, Refused, tool
 from parley.events.values import Step, Waiting, content_hash
 from parley.protocol.flows import FlowPage
-from parley.protocol.tools import ListTools, LookNow, LookResult, ToolPage
-from services.executor.poll_requests import LookRequests
+from parley.protocol.tools import ListTools, PollNow, PollResult, ToolPage
+from services.executor.poll_requests import PollRequests
 from services.executor.sources.packs import MAX_SUBJECT, PackSource
 from services.executor.step_executors import StepExecutors
 from services.executor.tool_calls import call_with_timeout
@@ -163,10 +163,10 @@ async def test_a_poll_tells_too() -> None:
     await story.commit(c.DraftPlan(goal="x", steps=(step,), kind="execution"), approve)
     waits = Waiting(action_id="t2.s1", until=datetime.now(UTC) + timedelta(hours=1), every=60)
     await story.commit(c.Wait(actions=(waits,)))
-    looks = LookRequests(Registry(PackSource((waiting, FILES))), InMemoryStore(log))
-    ask = LookNow(session_id=story.id, action_id="t2.s1")
-    answer = LookResult.model_validate_json(await looks.look("", ask.model_dump_json().encode()) or b"")
-    assert answer == LookResult(value={"name": "ann"}, met=True, subject="files:ann")
+    polls = PollRequests(Registry(PackSource((waiting, FILES))), InMemoryStore(log))
+    ask = PollNow(session_id=story.id, action_id="t2.s1")
+    answer = PollResult.model_validate_json(await polls.poll("", ask.model_dump_json().encode()) or b"")
+    assert answer == PollResult(value={"name": "ann"}, met=True, subject="files:ann")
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from parley.events import SessionEvent, dump_event, envelope
 from parley.events.values import Check, Step
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
-from shared.domain.decide import AnyCommand, decide, due
-from shared.domain.evolve import evolve
+from shared.domain.decide import AnyCommand, decide
 from shared.domain.session import Session
 from shared.log import (
     EXPECTED_SEQUENCE,
@@ -22,14 +21,12 @@ from shared.log import (
     accept,
     commit,
     guard_headers,
-    subject_of,
 )
 from shared.testing import InMemoryLog, InMemoryStore
 
 NEWER = {"needs": envelope.FORMAT + 1}
 UNKNOWN_TYPE = {"type": "plan.dreamt", "needs": envelope.FORMAT + 1}
 UNKNOWN_SHAPE = {"text": {"words": ["Hello"]}, "needs": envelope.FORMAT + 1}
-RULES = {"rules": envelope.RULES + 1}
 
 
 class SessionStory:
@@ -68,7 +65,7 @@ class SessionStory:
         return loaded, skipped
 
 
-@pytest.mark.parametrize("changes", [NEWER, UNKNOWN_TYPE, UNKNOWN_SHAPE, RULES])
+@pytest.mark.parametrize("changes", [NEWER, UNKNOWN_TYPE, UNKNOWN_SHAPE])
 async def test_an_event_of_a_newer_release_stops_folding_and_commits(changes: dict[str, Any]) -> None:
     story = SessionStory()
     await story.says(c.Say(text="A calculator"), "a")
@@ -190,35 +187,3 @@ async def test_newer_rules_do_not_change_which_service_was_due() -> None:
 def _without_due_service(raw: StoredMessage) -> StoredMessage:
     session, session_id, _, kind = raw.subject.split(".", 3)
     return raw._replace(subject=f"{session}.{session_id}.nobody.{kind}")
-
-
-async def test_a_session_at_rest_switches_to_newer_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    story = SessionStory()
-    await story.says(c.Say(text="A calculator"), "a")
-    now = envelope.RULES
-    monkeypatch.setattr(envelope, "RULES", now + 1)
-    assert (await story.works(c.DraftPlan(goal="g", steps=(Step(text="one"),)))).rules is None, "work is under way"
-    await story.says(c.CancelPlan(), "c")
-    assert (await story.says(c.Say(text="Another one"), "b")).rules == now + 1
-    assert (await story.store.load("s")).session.rules == now + 1
-    assert (await story.says(c.Say(text="and fast"), "d")).rules is None, (
-        "only the first event after the switch has the field"
-    )
-    monkeypatch.setattr(envelope, "RULES", now)
-    with pytest.raises(UpgradeNeeded):
-        await story.store.load("s")
-
-
-def test_the_rules_version_is_never_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(envelope, "RULES", 3)
-    first = decide(Session("s"), c.Say(text="A calculator"), CommandMeta("user:ann", datetime.now(UTC), "a"))
-    assert first.rules == 3, "a new session begins with the newest rules"
-    begun_session = evolve(Session("s"), first)
-    lower = decide(begun_session, c.Rename(title="x"), CommandMeta("user:ann", datetime.now(UTC), "b")).model_copy(
-        update={"rules": 2}
-    )
-    assert evolve(begun_session, lower).rules == 3
-    raw = StoredMessage(
-        2, subject_of(lower, due(evolve(begun_session, lower))), guard_headers("s", 1, "b"), dump_event(lower), lower.at
-    )
-    assert accept(SessionAtPosition(begun_session, 1), raw)[2] == ""

@@ -11,11 +11,11 @@ from parley import Context, Failed, Pack, tool
 from parley.events.values import Step, Waiting
 from parley.polling import MAX_VALUE, Polling, holds
 from parley.protocol.templates import Parameter, Template, TemplateStep
-from parley.protocol.tools import LookNow, LookResult
-from services.executor.poll_requests import LOOK_DEADLINE, LookRequests
+from parley.protocol.tools import PollNow, PollResult
+from services.executor.poll_requests import POLL_DEADLINE, PollRequests
 from services.executor.sources.packs import PackSource
 from services.executor.tools import Registry
-from services.plan_store.scheduler.polling import LOOK_TIMEOUT
+from services.plan_store.scheduler.polling import POLL_TIMEOUT
 from shared.domain import commands as c
 from shared.log import SessionAtPosition
 from shared.plan_checks.calls import polled_call
@@ -152,23 +152,23 @@ async def polling(**more: Any) -> tuple[Conversation, InMemoryLog]:
     return story, log
 
 
-async def poll_once(session: tuple[Conversation, InMemoryLog], action: str = "t2.s2") -> LookResult:
+async def poll_once(session: tuple[Conversation, InMemoryLog], action: str = "t2.s2") -> PollResult:
     story, log = session
-    request = LookNow(session_id=story.id, action_id=action)
-    answer = await LookRequests(REGISTRY, InMemoryStore(log)).look("tools.look", request.model_dump_json().encode())
+    request = PollNow(session_id=story.id, action_id=action)
+    answer = await PollRequests(REGISTRY, InMemoryStore(log)).poll("tools.poll", request.model_dump_json().encode())
     assert answer
-    return LookResult.model_validate_json(answer)
+    return PollResult.model_validate_json(answer)
 
 
 async def test_a_poll_returns_the_tool_s_result_and_whether_the_condition_holds() -> None:
-    assert await poll_once(await polling()) == LookResult(value={"status": "pending"})
+    assert await poll_once(await polling()) == PollResult(value={"status": "pending"})
     text = await poll_once(await polling(arguments={"id": "text"}))
-    assert text == LookResult(value={"status": "sent"}, met=True), "JSON that a tool returns as text is parsed"
+    assert text == PollResult(value={"status": "sent"}, met=True), "JSON that a tool returns as text is parsed"
 
 
 async def test_a_poll_that_fails_says_why() -> None:
     missing = await poll_once(await polling(arguments={"id": "#W2"}))
-    assert missing == LookResult(error="#W2 is not known; the key is not sk-very-secret-0123456789.")
+    assert missing == PollResult(error="#W2 is not known; the key is not sk-very-secret-0123456789.")
     too_large = await poll_once(await polling(arguments={"id": "large"}))
     assert "8,002 bytes, and 8,000 can be looked at" in too_large.error
     assert too_large.value is None
@@ -206,12 +206,12 @@ class UnavailableStore:
 
 
 async def test_a_poll_gets_no_reply_while_the_session_cannot_be_loaded() -> None:
-    request = LookNow(session_id="s", action_id="t2.s2").model_dump_json().encode()
-    assert await LookRequests(REGISTRY, UnavailableStore()).look("tools.look", request) is None
-    invalid = await LookRequests(REGISTRY, UnavailableStore()).look("tools.look", b"{}")
+    request = PollNow(session_id="s", action_id="t2.s2").model_dump_json().encode()
+    assert await PollRequests(REGISTRY, UnavailableStore()).poll("tools.poll", request) is None
+    invalid = await PollRequests(REGISTRY, UnavailableStore()).poll("tools.poll", b"{}")
     assert invalid
-    assert "no look" in LookResult.model_validate_json(invalid).error
+    assert "no poll" in PollResult.model_validate_json(invalid).error
 
 
 def test_the_plan_store_waits_longer_than_a_poll_may_take() -> None:
-    assert LOOK_DEADLINE < LOOK_TIMEOUT
+    assert POLL_DEADLINE < POLL_TIMEOUT

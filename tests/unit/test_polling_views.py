@@ -33,15 +33,15 @@ def polling_session() -> Session:
     return given(say, c.DraftPlan(goal="Wait", steps=STEPS, kind="execution"), approve, wait).session
 
 
-def apply_at(session: Session, command: c.RecordLook | c.Expire, **at: Any) -> tuple[SessionEvent, Session]:
+def apply_at(session: Session, command: c.RecordPoll | c.Expire, **at: Any) -> tuple[SessionEvent, Session]:
     """The event of a command by the keeper, and the session after it. `at`: the time, noon by default."""
     event = decide(session, command, CommandMeta("keeper", at.get("at", NOON)))
     return event, evolve(session, event)
 
 
-def poll(session: Session, looks: int, **fields: Any) -> tuple[SessionEvent, Session]:
+def poll(session: Session, polls: int, **fields: Any) -> tuple[SessionEvent, Session]:
     at = {"at": fields.pop("at")} if "at" in fields else {}
-    return apply_at(session, c.RecordLook(action_id="t2.s1", looks=looks, **fields), **at)
+    return apply_at(session, c.RecordPoll(action_id="t2.s1", polls=polls, **fields), **at)
 
 
 def entry_fields(event: SessionEvent, action: str = "t2.s1") -> dict[str, Any]:
@@ -73,7 +73,7 @@ def test_the_page_shows_a_polling_step_and_a_poll_changes_only_its_sections() ->
     sections = changed_sections(session, after)
     assert sections["steps"]["s1"]["word"] == "checks every 60 s, last change at check 3"
     view = sections["actions"]["t2.s1"]["poll"]
-    assert (view["looks"], view["value"], view["every"], view["error"]) == (3, {"status": "new"}, 60, "")
+    assert (view["polls"], view["value"], view["every"], view["error"]) == (3, {"status": "new"}, 60, "")
     assert full_view(after).steps["s1"].until == END
     assert sections.keys() == {"steps", "actions", "usage"}
 
@@ -82,7 +82,7 @@ def test_rest_and_the_terminal_show_a_polling_step() -> None:
     _, after = poll(polling_session(), 3, error="it is away")
     plan = execution_plan(after)
     assert plan.steps[0].poll
-    assert plan.steps[0].poll.next_look == NOON + timedelta(seconds=60)
+    assert plan.steps[0].poll.next_poll == NOON + timedelta(seconds=60)
     assert "checks every 60 s, last change at check 3: the last check failed: it is away" in plan.text
     _, met = poll(after, 4, value=1, met=True)
     done = execution_plan(met).steps[0]

@@ -4,10 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
-from parley.events import dump_event, envelope, parse_event, upcasting
-from parley.events.upcasting import upcast
+from parley.events import dump_event, envelope, parse_event
 from services.gateway.api_errors import ApiError
 from services.gateway.parsing import parse_message
 from shared.domain.evolve import evolve
@@ -66,10 +64,9 @@ def test_unknown_fields_from_clients_are_refused_by_name(message: dict[str, Any]
 
 
 def test_an_envelope_omits_default_fields() -> None:
-    assert not {"needs", "rules"} & stored_again(FIRST).keys()
+    assert "needs" not in stored_again(FIRST)
     assert stored_again(FIRST | {"needs": 1}).get("needs") is None
-    fields = stored_again(FIRST | {"needs": 2, "rules": 3})
-    assert (fields["needs"], fields["rules"]) == (2, 3)
+    assert stored_again(FIRST | {"needs": 2})["needs"] == 2
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"needs": 9}', b'{"session_id": "s", "version": 1, "type": {}}'])
@@ -81,45 +78,6 @@ def test_a_head_is_read_even_if_the_rest_of_the_body_is_unknown() -> None:
     body = {"type": "session.dreamt", "session_id": "s", "version": 4, "needs": 7, "at": "some day"}
     head = envelope.read_head(json.dumps(body))
     assert head
-    assert (head.type, head.version, head.needs, head.rules) == ("session.dreamt", 4, 7, None)
+    assert (head.type, head.version, head.needs) == ("session.dreamt", 4, 7)
     assert envelope.is_newer(head)
     assert not envelope.is_newer(head.model_copy(update={"needs": envelope.FORMAT}))
-    assert envelope.is_newer(head.model_copy(update={"needs": 1, "rules": envelope.RULES + 1}))
-
-
-# --- events of older formats
-
-
-def _rename_greeting(body: upcasting.Body) -> upcasting.Body:
-    text, rest = str(body["greeting"]), {key: value for key, value in body.items() if key != "greeting"}
-    return rest | {"needs": 2, "text": text}
-
-
-def _uppercase_text(body: upcasting.Body) -> upcasting.Body:
-    return body | {"needs": 4, "text": str(body["text"]).upper()}
-
-
-TEST_UPCASTERS = {("message.received", 1): _rename_greeting, ("message.received", 2): _uppercase_text}
-
-
-def test_an_older_format_is_upcast_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    old = {key: value for key, value in FIRST.items() if key != "text"} | {"greeting": "Hello"}
-    monkeypatch.setattr("parley.events.UPCASTERS", TEST_UPCASTERS)
-    event = parse_event(json.dumps(old))
-    assert (event.type, getattr(event, "text", ""), event.needs) == ("message.received", "HELLO", 4)
-    newest = FIRST | {"needs": 4}
-    assert parse_event(json.dumps(newest)) == parse_event(json.dumps(stored_again(newest))), (
-        "an event of the newest format is not changed"
-    )
-
-
-@pytest.mark.parametrize("body", [b"{}", b"[]", b"{", b'{"type": "message.received"}', b'{"type": 1, "needs": []}'])
-def test_a_body_that_cannot_be_upcast_is_unreadable(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parley.events.UPCASTERS", TEST_UPCASTERS)
-    with pytest.raises(ValidationError):
-        parse_event(body)
-
-
-def test_an_upcaster_without_a_newer_format_raises() -> None:
-    with pytest.raises(RuntimeError, match="leads to no newer one"):
-        upcast({"type": "message.received"}, {("message.received", 1): lambda body: body})

@@ -47,7 +47,6 @@ async def test_each_call_keeps_its_sub_goal_from_the_model() -> None:
     command, model = await planned(given(*KNOWN[:5]).session, draft(*calls))
     assert isinstance(command, c.PlanTurn)
     assert [action.sub_goal for action in command.actions] == ["Read it", "Know them"]
-    given(*KNOWN[:5]).when(command).then("turn.planned", needs=2)
     assert "Up to 4 sub-goals" in model.prompts[0].text
 
 
@@ -79,7 +78,6 @@ async def test_a_rule_judges_each_sub_goal_by_its_own_calls() -> None:
     verdict, model_calls = await verdict_of("balanced", *BROKEN)
     assert (verdict.rule, verdict.next_action, model_calls) == ("tool-error", "retry", 0)
     assert by_sub_goal(verdict) == {MAIL: ("partial", NOT_JUDGED), LOOK_UP: ("failure", "fetch: Error: no")}
-    given(*BROKEN).when(verdict).then("turn.verified", needs=2)
 
 
 async def test_sub_goals_missing_from_a_models_verdict_are_filled_in() -> None:

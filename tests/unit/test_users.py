@@ -10,7 +10,7 @@ import pytest
 from parley.events import facts, types_made_by
 from parley.events.envelope import Event
 from parley.protocol.flows import FLOWS_LIST
-from parley.protocol.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_LOOK, TOOLS_PREVIEW, TOOLS_PREVIEWS
+from parley.protocol.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_POLL, TOOLS_PREVIEW, TOOLS_PREVIEWS
 from scripts.gen_nats import users_conf
 from scripts.reachability import explore
 from shared import store_api
@@ -108,8 +108,7 @@ def test_every_event_has_a_service_that_makes_it() -> None:
         ("actions.started", {"executor"}),
         ("actions.finished", {"executor"}),
         ("actions.waiting", {"executor"}),
-        ("actions.woken", {"plan_store"}),
-        ("action.polled", {"plan_store"}),
+        ("action.waited", {"plan_store"}),
         ("result.stored", {"executor"}),
         ("result.lost", {"executor", "plan_store"}),
         ("action.uncertain", {"executor", "plan_store"}),
@@ -147,7 +146,7 @@ def test_every_other_request_has_a_service_that_answers_it() -> None:
         requested
         == answered - {"plan_store.>"}
         == {
-            *(TOOLS_LIST, TOOLS_PREVIEW, TOOLS_PREVIEWS, TOOLS_CHECK, TOOLS_LOOK, FLOWS_LIST, "draft.get.*"),
+            *(TOOLS_LIST, TOOLS_PREVIEW, TOOLS_PREVIEWS, TOOLS_CHECK, TOOLS_POLL, FLOWS_LIST, "draft.get.*"),
             *(f"{PING}.{worker}" for worker in WORKERS),
         }
     )

@@ -15,7 +15,7 @@ JOURNAL: Mapping[str, str] = {
     "started": "started; the outcome will appear here",
     "stopped_by_person": "Stopped by hand",
     "waits": "waits for its turn",
-    "look_failed": "the last check failed: {error}",
+    "poll_failed": "the last check failed: {error}",
     "poll_met": "the condition is met, checked {times}: {seen}",
     "polled": "checked {times}: {seen}",
     "polls_until": "checks every {every} s, until {until} at the latest",

@@ -49,7 +49,7 @@ TOOL_REQUESTS: tuple[tuple[str, str, type[BaseModel], type[BaseModel]], ...] = (
     (tools.TOOLS_PREVIEW, "Preview what a call would change.", tools.PreviewCall, tools.Preview),
     (tools.TOOLS_PREVIEWS, "Preview what each call of a plan would change.", tools.PreviewCalls, tools.Previews),
     (tools.TOOLS_CHECK, "Check calls against the packs' rules.", tools.CheckCalls, tools.Violations),
-    (tools.TOOLS_LOOK, "Call the tool that a step polls, once.", tools.LookNow, tools.LookResult),
+    (tools.TOOLS_POLL, "Call the tool that a step polls, once.", tools.PollNow, tools.PollResult),
     (flows.FLOWS_LIST, "List the flows with their nodes.", flows.ListFlows, flows.FlowPage),
 )
 

@@ -62,11 +62,8 @@ def action_updates(event: SessionEvent) -> Iterator[j.EntryUpdate]:  # noqa: C90
                 until = f"{waits.until.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
                 line = JOURNAL["waits_until" if waits.every is None else "polls_until"]
                 yield _state_update(waits.action_id, "waiting", line.format(until=until, every=waits.every))
-        case facts.ActionsWoken():
-            for woken in event.actions:
-                yield _state_update(woken, "finished", JOURNAL["woken"])
-        case facts.ActionPolled():
-            yield _polled(event)
+        case facts.ActionWaited():
+            yield _waited(event)
         case facts.ActionsFinished():
             for outcome in event.outcomes:
                 yield _finished(event, outcome)
@@ -114,13 +111,15 @@ def _finished(event: SessionEvent, outcome: Outcome) -> j.EntryUpdate:
     )
 
 
-def _polled(event: facts.ActionPolled) -> j.EntryUpdate:
-    """A polling step's last value and number of polls, or its outcome."""
+def _waited(event: facts.ActionWaited) -> j.EntryUpdate:
+    """A polling step's last value and number of polls, or the outcome of a waiting step."""
     if event.end == "given_up":
         return _ended_with_error(event.action_id, "failed", event.error)
-    last_value = JOURNAL["look_failed"].format(error=event.error) if event.error else summarize(event.value)
+    if not event.polls:
+        return _state_update(event.action_id, "finished", JOURNAL["woken"])
+    last_value = JOURNAL["poll_failed"].format(error=event.error) if event.error else summarize(event.value)
     line = JOURNAL["polled" if event.end is None else "poll_met"]
-    times = "once" if event.looks == 1 else f"{event.looks:,} times"
+    times = "once" if event.polls == 1 else f"{event.polls:,} times"
     text = line.format(times=times, seen=last_value)
     if event.end is None:
         return _state_update(event.action_id, "waiting", text)

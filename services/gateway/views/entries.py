@@ -82,7 +82,7 @@ def _content_entries(event: SessionEvent) -> Iterator[j.EntryOrUpdate]:  # noqa:
             if event.asked_version:
                 for place, answer in enumerate((event.text, *event.more), event.place):
                     yield update(_question_key(event.asked_version, place), answer=describe_answer(answer))
-            elif event.kind != "uncertain":  # an older release did not say which question it was
+            elif event.kind != "uncertain":  # the publisher may not say which question it was
                 yield j.SaidEntry(
                     **entry_fields(event, f"said:{event.version}"),
                     text=event.text,

@@ -3,8 +3,8 @@
 import json
 from collections.abc import Sequence
 
-from parley.events.values import Effect
-from parley.protocol.execution_plans import ExecutionPlan, PlanStatus, PlanStep, Progress, TaskStatus
+from parley.events.values import Effect, TaskStatus
+from parley.protocol.execution_plans import ExecutionPlan, PlanStatus, PlanStep, Progress
 from parley.protocol.screen import PollView
 from parley.protocol.words import JOURNAL
 from services.gateway.api_errors import ApiError
@@ -186,8 +186,8 @@ def _step_outcome(action: Action | None) -> dict[str, object]:
 
 def _poll_text(poll: PollView) -> str:
     """How a step polls, and its last value."""
-    last_value = JOURNAL["look_failed"].format(error=poll.error) if poll.error else summarize(poll.value)
-    return f"{polling_text(poll.every, poll.looks)}{f': {last_value}' if poll.looks else ''}"
+    last_value = JOURNAL["poll_failed"].format(error=poll.error) if poll.error else summarize(poll.value)
+    return f"{polling_text(poll.every, poll.polls)}{f': {last_value}' if poll.polls else ''}"
 
 
 def _status_text(status: TaskStatus) -> str:

@@ -33,13 +33,13 @@ def state_label(state: ActionState) -> str:
     return ACTION_STATES.get(state, state)
 
 
-def polling_text(every: int, looks: int) -> str:
+def polling_text(every: int, polls: int) -> str:
     """A polling step's interval and number of recorded polls."""
-    return WORK["looking" if looks else "looks"].format(every=every, looks=looks)
+    return WORK["polls_changed" if polls else "polls"].format(every=every, polls=polls)
 
 
 def numbered_title(noun: str, number: int) -> str:
-    """“Plan 3”; without the number in events of older releases. `noun` is a key of JOURNAL."""
+    """“Plan 3”; without the number where the event does not say it. `noun` is a key of JOURNAL."""
     return JOURNAL[noun].format(number=number or "").strip()
 
 

@@ -143,10 +143,10 @@ def poll_view(action: Action) -> v.PollView | None:
     return v.PollView(
         every=poll.every,
         until=action.until,
-        looks=poll.looks,
+        polls=poll.polls,
         value=poll.value,
         error=poll.error,
-        next_look=poll.next_look,
+        next_poll=poll.next_poll,
     )
 
 
@@ -187,7 +187,7 @@ def _step_state(session: Session, action: Action | None) -> dict[str, Any]:
     if is_given:
         word = WORK["output_given"]
     elif action and action.poll and state == "waiting":
-        word = polling_text(action.poll.every, action.poll.looks)
+        word = polling_text(action.poll.every, action.poll.polls)
     return {
         "status": state,
         "word": word,

@@ -106,7 +106,7 @@ class LogReplay:
         try:
             folded = fold_message(cached.newest.loaded, raw)
         except UpgradeNeeded as newer:
-            row = {"session_id": cached.id, "position": raw.position, "needs": newer.needs, "rules": newer.rules}
+            row = {"session_id": cached.id, "position": raw.position, "needs": newer.needs}
             self._waiting[cached.id] = row | {"at": raw.at}
         else:
             cached.advance(project_message(cached.newest, folded), list(changes_for(folded)))

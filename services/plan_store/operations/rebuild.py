@@ -61,8 +61,6 @@ async def rebuild(settings: Settings, on_progress: Progress, *, force: bool = Fa
                 await bus.start()
         except TimeoutError as error:
             raise LogUnavailable("NATS does not answer, or has no log: is NATS_URL right?") from error
-        except WrongFormat as error:
-            raise RebuildRefused(str(error)) from error
         try:
             await database.migrate()
             return await rebuild_from(bus.log, database, on_progress, force=force)
@@ -72,6 +70,8 @@ async def rebuild(settings: Settings, on_progress: Progress, *, force: bool = Fa
             sys.stderr.write(f"{error}\nIt is now {kept}.\n")
         await database.migrate()
         return await rebuild_from(bus.log, database, on_progress, force=force)
+    except WrongFormat as error:
+        raise RebuildRefused(str(error)) from error
     finally:
         await bus.stop()
         await database.close()

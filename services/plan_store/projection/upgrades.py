@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
-from sqlalchemy import ColumnElement, and_, delete, func, or_, select
+from sqlalchemy import ColumnElement, and_, delete, func, select
 
 from parley.events import envelope
 from services.plan_store.database import ProjectionDatabase, upsert
@@ -14,7 +14,7 @@ from shared.log import UpgradeNeeded
 
 async def record_waiting(database: ProjectionDatabase, needed: UpgradeNeeded, position: int) -> None:
     """Record that this release cannot fold the session's message at this position. Raises DatabaseUnavailable."""
-    row = {"session_id": needed.session_id, "position": position, "needs": needed.needs, "rules": needed.rules}
+    row = {"session_id": needed.session_id, "position": position, "needs": needed.needs}
     async with database.begin() as tx:
         await upsert(tx, waiting, [row | {"at": datetime.now(UTC)}])
 
@@ -24,10 +24,9 @@ async def find_waiting(database: ProjectionDatabase) -> None:
 
     After a return to this release, they would otherwise be counted only when somebody opens them.
     """
-    needs, rules = (func.coalesce(sessions.c.snapshot[name].as_integer(), 1) for name in ("needs", "rules"))
-    unreadable = or_(needs > envelope.FORMAT, rules > envelope.RULES)
-    columns = (sessions.c.id.label("session_id"), sessions.c.position, needs.label("needs"), rules.label("rules"))
-    query = select(*columns).where(unreadable, not_waiting())
+    needs = func.coalesce(sessions.c.snapshot["needs"].as_integer(), 1)
+    columns = (sessions.c.id.label("session_id"), sessions.c.position, needs.label("needs"))
+    query = select(*columns).where(needs > envelope.FORMAT, not_waiting())
     async with database.begin() as tx:
         rows = [dict(row) | {"at": datetime.now(UTC)} for row in (await tx.execute(query)).mappings()]
         await upsert(tx, waiting, rows)
@@ -35,7 +34,7 @@ async def find_waiting(database: ProjectionDatabase) -> None:
 
 async def project_waiting(database: ProjectionDatabase, project: Callable[[str, int], Awaitable[None]]) -> None:
     """Project the recorded sessions that this release can fold. Raises Unavailable."""
-    readable = and_(waiting.c.needs <= envelope.FORMAT, waiting.c.rules <= envelope.RULES)
+    readable = waiting.c.needs <= envelope.FORMAT
     async with database.begin() as tx:
         rows = (await tx.execute(select(waiting.c.session_id, waiting.c.position).where(readable))).all()
     for session_id, position in rows:

@@ -1,4 +1,4 @@
-"""Polls for waiting steps: asks the executor to look, and records only what the domain counts as news.
+"""Polls for waiting steps: asks the executor to poll, and records only what the domain counts as news.
 
 How often a step has polled, and when it polls next, is stored in the session's timer `wake`, not in the log. The timer
 for the next poll is armed before the executor is asked, so a crash in between loses one poll at most.
@@ -12,28 +12,28 @@ from typing import Protocol
 import structlog
 from pydantic import AwareDatetime, BaseModel, ValidationError
 
-from parley.protocol.tools import TOOLS_LOOK, LookNow, LookResult
+from parley.protocol.tools import TOOLS_POLL, PollNow, PollResult
 from services.plan_store.projection.history import StoreLog
 from shared.bus import BusUnavailable
 from shared.domain.actors import KEEPER
-from shared.domain.commands import CommandMeta, RecordLook
+from shared.domain.commands import CommandMeta, RecordPoll
 from shared.domain.errors import CommandRefused
-from shared.domain.polling import next_look, polls_by_action
+from shared.domain.polling import next_poll, polls_by_action
 from shared.domain.session import Session
 from shared.domain.state import Action
 from shared.log import SessionAtPosition, UpgradeNeeded, commit
 
 log = structlog.get_logger("keeper")
 WAKE = "wake"  # the timer's kind
-LOOK_TIMEOUT = 50.0  # seconds for the executor's answer: its own time limit is shorter
+POLL_TIMEOUT = 50.0  # seconds for the executor's answer: its own time limit is shorter
 
 
 class PollProgress(BaseModel):
     """The progress of a step that began to poll with the event of version `began`."""
 
     began: int
-    looks: int
-    next_look: AwareDatetime
+    polls: int
+    next_poll: AwareDatetime
 
 
 class WakeTimer(BaseModel):
@@ -74,34 +74,34 @@ class Poller:
         known = await self._known(session_id)
         return known.at is not None and known.at > after
 
-    async def look(self, loaded: SessionAtPosition, known: Mapping[str, PollProgress]) -> None:
+    async def poll(self, loaded: SessionAtPosition, known: Mapping[str, PollProgress]) -> None:
         """Poll the steps that are due, and arm the timer for the next ones. A paused session only postpones them.
 
         Raises BusUnavailable if the timer cannot be armed; then no step was polled.
         """
         session, now = loaded.session, self._now()
         progress = _progress_of(session, known)
-        due = [a for a in session.waiting_actions if a.poll and progress[a.spec.id].next_look <= now]
+        due = [a for a in session.waiting_actions if a.poll and progress[a.spec.id].next_poll <= now]
         for action in due:
             before, every = progress[action.spec.id], polls_by_action(session)[action.spec.id].every
-            looks = before.looks + (not session.paused)
-            after = before.model_copy(update={"looks": looks, "next_look": next_look(action, every, now)})
+            polls = before.polls + (not session.paused)
+            after = before.model_copy(update={"polls": polls, "next_poll": next_poll(action, every, now)})
             progress[action.spec.id] = after
         await self._arm(session, progress)
         if not session.paused:
-            await asyncio.gather(*(self._look(loaded, action, progress[action.spec.id].looks) for action in due))
+            await asyncio.gather(*(self._poll(loaded, action, progress[action.spec.id].polls) for action in due))
 
-    async def _look(self, loaded: SessionAtPosition, action: Action, looks: int) -> None:
+    async def _poll(self, loaded: SessionAtPosition, action: Action, polls: int) -> None:
         """Poll one step. If no executor answers, the next poll takes place as planned."""
         session, name = loaded.session, action.spec.id
         if (session.id, name) in self._under_way:
             return
         self._under_way.add((session.id, name))
         try:
-            result = await self._request_look(LookNow(session_id=session.id, action_id=name))
-            command = RecordLook(action_id=name, attempt=action.attempt, looks=looks, **dict(result))
+            result = await self._request_poll(PollNow(session_id=session.id, action_id=name))
+            command = RecordPoll(action_id=name, attempt=action.attempt, polls=polls, **dict(result))
             await commit(self._log, loaded, command, CommandMeta(actor=KEEPER, at=self._now()))
-            log.info("step_polled", session=session.id, action=name, looks=looks, met=result.met)
+            log.info("step_polled", session=session.id, action=name, polls=polls, met=result.met)
         except (CommandRefused, UpgradeNeeded) as error:  # no news, or the step no longer polls
             log.debug("nothing_to_record", session=session.id, action=name, reason=str(error))
         except BusUnavailable as error:
@@ -109,11 +109,11 @@ class Poller:
         finally:
             self._under_way.discard((session.id, name))
 
-    async def _request_look(self, ask: LookNow) -> LookResult:
+    async def _request_poll(self, ask: PollNow) -> PollResult:
         """Raises BusUnavailable while no executor answers."""
-        body = await self._broker.request(TOOLS_LOOK, ask.model_dump_json().encode(), timeout=LOOK_TIMEOUT)
+        body = await self._broker.request(TOOLS_POLL, ask.model_dump_json().encode(), timeout=POLL_TIMEOUT)
         try:
-            return LookResult.model_validate_json(body, extra="ignore")
+            return PollResult.model_validate_json(body, extra="ignore")
         except ValidationError as error:
             raise BusUnavailable("The executor's answer cannot be read.") from error
 
@@ -122,7 +122,7 @@ class Poller:
 
     async def _arm(self, session: Session, progress: Mapping[str, PollProgress]) -> None:
         times = [a.until for a in session.waiting_actions if a.poll is None and a.until is not None]
-        times += [action.next_look for action in progress.values()]
+        times += [action.next_poll for action in progress.values()]
         if not times:
             await self._broker.disarm(session.id, WAKE)
             return
@@ -142,9 +142,9 @@ def _progress_of(session: Session, known: Mapping[str, PollProgress]) -> dict[st
     """The progress of each polling step: as the timer has it, or as the log does if that is newer."""
     progress: dict[str, PollProgress] = {}
     for name, poll in polls_by_action(session).items():
-        from_log = PollProgress(began=poll.began, looks=poll.looks, next_look=poll.next_look)
+        from_log = PollProgress(began=poll.began, polls=poll.polls, next_poll=poll.next_poll)
         from_timer = known.get(name)
         progress[name] = (
-            from_timer if from_timer and from_timer.began == poll.began and from_timer.looks >= poll.looks else from_log
+            from_timer if from_timer and from_timer.began == poll.began and from_timer.polls >= poll.polls else from_log
         )
     return progress

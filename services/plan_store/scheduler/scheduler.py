@@ -236,13 +236,13 @@ class Scheduler:
         """End the waits whose time has come, and poll the steps that are due."""
         try:
             loaded = await self._projector.load(session_id)
-            if due_steps(loaded.session, self._now()):
+            while due_steps(loaded.session, self._now()):
                 loaded, _ = await commit(self._log, loaded, Wake(), CommandMeta(actor=KEEPER, at=self._now()))
-                log.info("steps_woken", session=session_id)
+                log.info("step_woken", session=session_id)
         except (StoreError, CommandRefused, UpgradeNeeded) as error:
             log.info("nothing_to_wake", session=session_id, reason=str(error))
             return
-        await self._poller.look(loaded, polls)
+        await self._poller.poll(loaded, polls)
 
 
 def _work_begun_by(raw: StoredMessage, consumer: str) -> Work | None:

@@ -3,7 +3,7 @@
 from parley.events import facts
 from shared.domain.session import Session, with_next_draft
 from shared.domain.state import TurnRules
-from shared.domain.workflow import Edge, Workflow, is_of_older_rules, unread, unread_while_planning
+from shared.domain.workflow import Edge, Workflow, unread, unread_while_planning
 
 
 def no_actions(session: Session, event: facts.TurnPlanned) -> bool:
@@ -16,13 +16,6 @@ def escalates(session: Session, event: facts.TurnVerified) -> bool:
     return event.next_action == "escalate" or (session.turn is not None and session.turn.taken_over)
 
 
-def out_of_turns(session: Session, event: facts.TurnVerified) -> bool:
-    """Under older rules, the request has had as many turns as its settings allow: now the planner asks."""
-    turns = session.counts.turns - session.counts.turns_before
-    spent = turns >= session.settings.max_turns and event.next_action != "complete"
-    return spent and is_of_older_rules(session, event)
-
-
 def goes_on(session: Session, event: facts.TurnVerified) -> bool:
     """Another turn is needed: the next one, or this one again."""
     return event.next_action in ("continue", "retry")
@@ -30,14 +23,13 @@ def goes_on(session: Session, event: facts.TurnVerified) -> bool:
 
 def judged(session: Session, event: facts.TurnVerified) -> Session:
     """Passes the reason for a retry on to the next plan of the turn."""
-    if unread(session, event) or escalates(session, event) or out_of_turns(session, event):
+    if unread(session, event) or escalates(session, event):
         return session
     return with_next_draft(session, problems=(event.reasoning,) if event.next_action == "retry" else ())
 
 
 AFTER_VERDICT = (
     Edge("escalated", escalates),
-    Edge("answering", out_of_turns),
     Edge("planning", goes_on),
     Edge("answering"),
 )

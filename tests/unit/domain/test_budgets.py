@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from parley.events.values import ActionSpec, SessionSettings
+from parley.events.values import ActionSpec
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import decide
@@ -71,9 +71,7 @@ def test_an_answer_raises_every_budget_by_half(limits: dict[str, Any], raised: d
     spent = (request("agentflow", **limits), turn(*PAIR, act("1.3", "1.1")), c.Start())
     session = session_after(*spent)
     assert (session.spent.tool_calls, session.is_over_budget) == (2, True)
-    raise_budget = (
-        given(*spent, c.Pause(), c.Resume()).when(c.RaiseBudget(calls=2)).then("budget.raised", calls=2, needs=2)
-    )
+    raise_budget = given(*spent, c.Pause(), c.Resume()).when(c.RaiseBudget(calls=2)).then("budget.raised", calls=2)
     assert not raise_budget.session.is_over_budget
     question = (request("agentflow", **limits), turn(*PAIR), ASK)
     answer = given(*question).when(say(RAISE)).then("budget.raised", **raised)
@@ -86,12 +84,6 @@ def test_raising_a_missing_budget_does_not_create_it() -> None:
     session = session_after(request("agentflow"), c.RaiseBudget(calls=5, seconds=5))
     assert (session.settings.call_budget, session.settings.time_budget) == (None, None)
     given(say()).when(c.RaiseBudget()).refused(Invalid, "tokens, cost, calls or seconds")
-
-
-def test_a_session_with_a_call_or_time_budget_needs_log_format_2() -> None:
-    for settings, needs in (({"call_budget": 1}, 2), ({"time_budget": 1}, 2), ({"token_budget": 1}, 1), ({}, 1)):
-        story = given().when(c.Say(text="x", settings=SessionSettings(**settings))).then("message.received")
-        assert story.session.needs == needs
 
 
 def test_collecting_the_results_of_items_is_not_counted_as_a_call() -> None:

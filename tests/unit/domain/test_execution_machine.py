@@ -134,7 +134,7 @@ class PlanSchedules(RuleBasedStateMachine):
                 REACHED.add("raised the budget")
             case facts.ApprovalExpired() if event.unanswered:
                 self.check_unanswered_step(before, event.unanswered)
-            case facts.ActionPolled():
+            case facts.ActionWaited() if event.polls:
                 self.check_poll(before, event)
 
     def check_steering(self, before: Session, event: SessionEvent) -> None:  # noqa: C901  one case per event type
@@ -198,7 +198,7 @@ class PlanSchedules(RuleBasedStateMachine):
             each = step is not None and step.for_each is not None
             REACHED.add("ran for an item" if each else "ran by reference" if refers else "ran as shown")
 
-    def check_poll(self, before: Session, event: facts.ActionPolled) -> None:
+    def check_poll(self, before: Session, event: facts.ActionWaited) -> None:
         """Checks that the step polls, started to wait by its own event, and ends with the outcome of its polls."""
         action, after = find_action(before, event.action_id), find_action(self.session, event.action_id)
         assert event.actor == KEEPER
@@ -380,13 +380,13 @@ class PlanSchedules(RuleBasedStateMachine):
     def keeper_polls(self, number: int) -> None:
         """The keeper polls: in time, too early, too late, or a step that does not poll."""
         actions = self.session.turn.actions if self.session.turn else ()
-        polls = [action for action in actions if action.poll] or actions
-        for action in polls[number % len(polls) : number % len(polls) + 1] if polls else ():
-            looks = (action.poll.looks if action.poll else 0) + number % 4
+        polling = [action for action in actions if action.poll] or actions
+        for action in polling[number % len(polling) : number % len(polling) + 1] if polling else ():
+            polls = (action.poll.polls if action.poll else 0) + number % 4
             error = "away" if number % 5 == 0 else ""
             value = None if error else {"made": number % 3}
-            look = c.RecordLook(
-                action_id=action.spec.id, looks=looks + 1, value=value, error=error, met=number % 3 == 1
+            look = c.RecordPoll(
+                action_id=action.spec.id, polls=polls + 1, value=value, error=error, met=number % 3 == 1
             )
             at = LATER if number % 2 == 0 else NOON
             self.stale.append((look, CommandMeta(KEEPER, at)))

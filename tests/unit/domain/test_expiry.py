@@ -65,7 +65,7 @@ def test_an_expired_question_denies_no_approvals() -> None:
         CommandMeta("keeper", NOON),
     )
     assert isinstance(event, facts.ApprovalExpired)
-    assert (event.unanswered, event.denied, event.needs) == ("t2.s3", (), 2)
+    assert (event.unanswered, event.denied) == ("t2.s3", ())
     assert [entry.id for entry in event.ended] == ["t2.s1"]
 
 

@@ -82,7 +82,7 @@ def test_a_draft_beside_what_waits_or_runs_is_offered_and_changes_nothing(name: 
     *before, drafted = OFFERED[name]
     assert isinstance(drafted, Command)
     start = given(*before).session
-    result = given(*before).when(drafted).then("offer.made", needs=3, actor=start.reply and start.reply.service)
+    result = given(*before).when(drafted).then("offer.made", actor=start.reply and start.reply.service)
     assert isinstance(result.event, facts.OfferMade)
     assert isinstance(result.event.draft, kind)
     session = result.session
@@ -148,7 +148,7 @@ def test_a_message_beside_an_open_offer_is_answered_and_the_offer_stays() -> Non
 
 
 def test_a_taken_plan_is_a_version_in_review_by_the_planner() -> None:
-    taken = given(*PLAN_OFFERED).when(take).then("plan.drafted", actor=ANN, needs=3, number=2, task="t2")
+    taken = given(*PLAN_OFFERED).when(take).then("plan.drafted", actor=ANN, number=2, task="t2")
     taken.leaves("awaiting_approval", "user", offer=None, turn=None)
     assert taken.session.plan is not None
     assert (taken.session.plan.by, taken.session.plan.steps) == ("planner", (LOOK, NEW))
@@ -178,7 +178,7 @@ def test_a_taken_turn_takes_the_place_of_the_one_that_waits_and_asks_again() -> 
 @pytest.mark.parametrize("name", OFFERED)
 def test_what_was_there_is_kept(name: str) -> None:
     before = given(*OFFERED[name][:-1]).session
-    kept = given(*OFFERED[name]).when(c.KeepOffer()).then("offer.kept", needs=3)
+    kept = given(*OFFERED[name]).when(c.KeepOffer()).then("offer.kept")
     session = kept.session
     assert (session.offer, session.phase) == (None, before.phase)
     assert (session.plan, session.code, session.turn) == (before.plan, before.code, before.turn)

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from parley.events import envelope, facts
-from parley.events.values import Role, SessionSettings, Step
+from parley.events.values import Role, SessionSettings
 from shared.domain import commands as c
 from shared.domain.actors import OPERATOR
 from shared.domain.admissible import admissible, admit
@@ -17,7 +16,6 @@ from shared.domain.session import Session
 from shared.story import StoryLine
 from tests.unit.domain.spec import (
     ASKED,
-    NOON,
     RUN_CODE,
     TO_CODE,
     TO_DONE,
@@ -115,38 +113,3 @@ def test_the_operator_acts_in_every_session_unless_it_is_shared_otherwise() -> N
     viewed = given(*TO_PLAN, c.Share(user="local", role="viewer")).session
     with pytest.raises(Forbidden, match="local is a viewer here; only approvers"):
         decide(viewed, approve(viewed), command_meta(viewed, approve(viewed), OPERATOR))
-
-
-def test_a_session_of_older_rules_keeps_the_events_of_every_user() -> None:
-    """Its readers have folded them. From its next rest on, the newer rules hold."""
-    session = given(*TO_PLAN).session
-    assert session.rules == envelope.RULES
-    event = decide(session, approve(session), command_meta(session, approve(session)))
-    older = Session(**{**vars(session), "rules": 1})
-    forged = event.model_copy(update={"actor": "user:mallory"})
-    assert admit(older, forged)[1] == ""
-    assert "mallory has no access to this session" in admit(session, forged)[1]
-    assert "mallory has no access" in admit(older, forged.model_copy(update={"rules": 2}))[1]
-    with pytest.raises(Forbidden):
-        decide(older, approve(older), command_meta(older, approve(older), "user:mallory"))
-
-
-def test_an_event_under_older_rules_is_checked_for_who_says_it_and_not_for_whose_work_it_is() -> None:
-    """What comes next followed other rules; what a person alone may say is still theirs alone."""
-    session = given(*TO_PLAN).session
-    older = Session(**{**vars(session), "rules": 1})
-    said = decide(session, c.Say(text="why?"), command_meta(session, c.Say(text="why?")))
-    assert admit(older, said)[1] == ""
-    assert "only a person" in admit(older, said.model_copy(update={"actor": "planner"}))[1]
-    named = {"id": "s1:1:remark.answered", "session_id": "s1", "version": 3, "at": NOON, "actor": "planner"}
-    stray = facts.RemarkAnswered.model_validate(named | {"text": "x"})
-    assert (admit(older, stray)[1], "no service is due" in admit(session, stray)[1]) == ("", True)
-    second = Session(**{**vars(session), "rules": 2})
-    assert "mallory has no access" in admit(second, said.model_copy(update={"actor": "user:mallory"}))[1]
-    assert admit(older, said.model_copy(update={"actor": "user:mallory"}))[1] == ""
-
-
-def test_a_session_whose_first_event_names_no_rules_gets_them_with_its_second() -> None:
-    begun = Session(**{**vars(given(say()).session), "rules": 1})
-    drafted = given(begin=begun).when(c.DraftPlan(goal="g", steps=(Step(text="one"),))).then_event()
-    assert drafted.rules == envelope.RULES

@@ -105,8 +105,8 @@ def test_other_steps_still_need_approval() -> None:
 
 def test_the_event_records_preapprovals_and_older_releases_cannot_ignore_them() -> None:
     in_review = given(*DRAFTED, plan(LOOK, PAY))
-    in_review.when(preapprove("s3")).then("plan.approved", preapproved=("s3",), deferred=False, needs=2)
-    plain = in_review.when(approve).then("plan.approved", preapproved=(), needs=1)
+    in_review.when(preapprove("s3")).then("plan.approved", preapproved=("s3",), deferred=False)
+    plain = in_review.when(approve).then("plan.approved", preapproved=())
     assert b"preapproved" not in dump_event(plain.event)
     assert b"deferred" not in dump_event(plain.event)
 
@@ -193,7 +193,7 @@ def test_a_plan_approved_by_settings_starts_and_each_write_follows_its_policy() 
     drafted = session_after(*BY_SETTING, plan(LOOK, CANCEL, PAY))
     assert (drafted.phase, drafted.work and drafted.work.service) == ("planning", "planner")
     assert starts_by_setting(drafted)
-    begins = given(begin=drafted).when(c.BeginPlan()).then("turn.planned", plan_version=2, needs=2, turn=1)
+    begins = given(begin=drafted).when(c.BeginPlan()).then("turn.planned", plan_version=2, turn=1)
     begins.leaves("executing", "executor")
     session = begins.session
     assert session.plan
@@ -307,7 +307,7 @@ def test_a_retried_step_follows_its_policy() -> None:
 
 
 def test_a_plan_can_be_approved_now_and_started_later() -> None:
-    later = given(*DRAFTED, plan(LOOK, CANCEL)).when(approve_later).then("plan.approved", deferred=True, needs=2)
+    later = given(*DRAFTED, plan(LOOK, CANCEL)).when(approve_later).then("plan.approved", deferred=True)
     later.leaves("resting", "nobody", rest_reason="approved")
     session = later.session
     assert (task_status(session), state_name(session)) == ("approved", "approved")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from parley.events import facts
-from parley.events.facts import MAX_LOOKS, MIN_POLL_INTERVAL
+from parley.events.facts import MAX_POLLS, MIN_POLL_INTERVAL
 from parley.events.values import Step, Waiting
 from shared.domain import commands as c
 from shared.domain.admissible import admissible
@@ -36,9 +36,9 @@ def begin_polling(every: int | None = 60, until: datetime = END, step: str = "s2
     return c.Wait(actions=(Waiting(action_id=f"t2.{step}", until=until, every=every),))
 
 
-def after_poll(session: Session, looks: int, value: Any = None, *, at: datetime = NOON, **result: Any) -> Session:
+def after_poll(session: Session, polls: int, value: Any = None, *, at: datetime = NOON, **result: Any) -> Session:
     """The session after the keeper's poll. Raises CommandRefused."""
-    command = c.RecordLook(action_id="t2.s2", looks=looks, value=value, **result)
+    command = c.RecordPoll(action_id="t2.s2", polls=polls, value=value, **result)
     return given(decide(session, command, CommandMeta("keeper", at)), begin=session).session
 
 
@@ -51,7 +51,7 @@ def test_a_step_polls_at_once_and_then_at_intervals(polls: Session) -> None:
     assert (polls.phase, next_wake(polls), due_steps(polls, END)) == ("waiting", NOON, ())
     first = after_poll(polls, 1, {"status": "new"})
     known = polls_by_action(first)["t2.s2"]
-    assert (first.phase, known.looks, known.changes, known.value) == ("waiting", 1, 1, {"status": "new"})
+    assert (first.phase, known.polls, known.changes, known.value) == ("waiting", 1, 1, {"status": "new"})
     assert next_wake(first) == NOON + EVERY
     late = after_poll(first, 40, {"status": "sent"}, at=END - timedelta(seconds=5))
     assert next_wake(late) == END, "the last poll is at the step's deadline"
@@ -63,7 +63,7 @@ def test_only_new_values_are_recorded(polls: Session) -> None:
         with pytest.raises(OutOfTurn, match="nothing new"):
             after_poll(first, 2, again)
     changed = after_poll(first, 9, {"status": "sent"})
-    assert (polls_by_action(changed)["t2.s2"].looks, polls_by_action(changed)["t2.s2"].changes) == (9, 2)
+    assert (polls_by_action(changed)["t2.s2"].polls, polls_by_action(changed)["t2.s2"].changes) == (9, 2)
     with pytest.raises(OutOfTurn, match="A later poll"):
         after_poll(changed, 9, {"status": "new"})
 
@@ -120,8 +120,8 @@ def judged() -> tuple[StoryLine, ...]:
 
 
 def test_a_step_gives_up_after_the_maximum_of_polls(polls: Session) -> None:
-    assert after_poll(polls, MAX_LOOKS - 1, 1).phase == "waiting"
-    assert after_poll(polls, MAX_LOOKS, 1).phase == "verifying"
+    assert after_poll(polls, MAX_POLLS - 1, 1).phase == "waiting"
+    assert after_poll(polls, MAX_POLLS, 1).phase == "verifying"
 
 
 def test_other_steps_go_on_while_one_polls() -> None:
@@ -148,13 +148,13 @@ def test_a_user_can_skip_a_polling_step_or_its_dependents(polls: Session, comman
 def test_a_stop_ends_polling_and_a_retry_starts_it_again(polls: Session) -> None:
     stopped = session_after(c.Stop(), begin=after_poll(polls, 5, 1))
     again = session_after(c.Retry(), begin_polling(), begin=stopped)
-    assert (polls_by_action(again)["t2.s2"].looks, polls_by_action(again)["t2.s2"].began) == (0, again.version)
+    assert (polls_by_action(again)["t2.s2"].polls, polls_by_action(again)["t2.s2"].began) == (0, again.version)
 
 
 def test_messages_during_polling_are_answered_and_polling_goes_on(polls: Session) -> None:
     asked = session_after(say("How long?"), begin=polls)
     meanwhile = after_poll(asked, 1, {"status": "new"})
-    assert (meanwhile.phase, meanwhile.reply, polls_by_action(meanwhile)["t2.s2"].looks) == ("waiting", asked.reply, 1)
+    assert (meanwhile.phase, meanwhile.reply, polls_by_action(meanwhile)["t2.s2"].polls) == ("waiting", asked.reply, 1)
     assert session_after(c.AnswerRemark(text="An hour."), begin=meanwhile).phase == "waiting"
 
 
@@ -173,31 +173,31 @@ def test_only_a_polling_step_can_begin_to_poll() -> None:
 
 def test_only_the_keeper_polls_and_invalid_polls_are_refused(polls: Session) -> None:
     first = after_poll(polls, 3, {"status": "new"})
-    event = decide(first, c.RecordLook(action_id="t2.s2", looks=4, value=1, met=True), CommandMeta("keeper", NOON))
-    assert isinstance(event, facts.ActionPolled)
-    assert (admissible(first, event), event.needs) == ("", 2)
+    event = decide(first, c.RecordPoll(action_id="t2.s2", polls=4, value=1, met=True), CommandMeta("keeper", NOON))
+    assert isinstance(event, facts.ActionWaited)
+    assert admissible(first, event) == ""
 
     def refused(**changes: Any) -> str:
         return admissible(first, event.model_copy(update=changes))
 
     assert "only the keeper" in refused(actor="executor")
     assert "only the keeper" in refused(actor="user:ann")
-    assert "does not poll" in refused(action_id="t2.s3")
-    assert "does not poll" in refused(attempt=2)
-    assert "poll 3 of" in refused(looks=3)
+    assert "does not wait" in refused(action_id="t2.s3")
+    assert "does not wait" in refused(attempt=2)
+    assert "poll 3 of" in refused(polls=3)
     assert "time left" in refused(end="given_up")
     assert refused(end="given_up", at=END) == ""
     full = first
     for number in range(4, 4 + MAX_RECORDED_VALUES - 1):
         full = after_poll(full, number, number)
-    excess = event.model_copy(update={"version": full.version + 1, "looks": 90, "end": None})
+    excess = event.model_copy(update={"version": full.version + 1, "polls": 90, "end": None})
     assert "were recorded already" in admissible(full, excess)
 
 
 def test_a_poll_of_another_step_changes_nothing(polls: Session) -> None:
     """Readers refuse such an event; folding it changes no step."""
-    event = decide(polls, c.RecordLook(action_id="t2.s2", looks=1, met=True), CommandMeta("keeper", NOON))
-    assert isinstance(event, facts.ActionPolled)
+    event = decide(polls, c.RecordPoll(action_id="t2.s2", polls=1, met=True), CommandMeta("keeper", NOON))
+    assert isinstance(event, facts.ActionWaited)
     assert status(evolve(polls, event.model_copy(update={"action_id": "t2.s3"}))) == status(polls)
     stopped = session_after(c.Stop(), begin=polls)
     assert status(evolve(stopped, event.model_copy(update={"version": stopped.version + 1}))) == status(stopped)

@@ -47,7 +47,7 @@ def answer(text: str, *more: str, action_id: str | None = None) -> c.Answer:
 
 
 def test_three_questions_are_asked_with_one_event() -> None:
-    asked = given(say("a game")).when(ASK).then("question.asked", text=COLOUR, several=False, needs=3)
+    asked = given(say("a game")).when(ASK).then("question.asked", text=COLOUR, several=False)
     asked.leaves("awaiting_input", "user")
     assert texts(asked.session) == SET
     question = asked.session.question
@@ -58,8 +58,8 @@ def test_three_questions_are_asked_with_one_event() -> None:
 
 
 def test_a_single_question_stays_readable_for_older_releases() -> None:
-    asked = given(say("a game")).when(ASK.model_copy(update={"further": ()})).then("question.asked", needs=1)
-    answered = asked.given.when(answer("Red")).then("question.answered", needs=1, more=(), place=0, key="1")
+    asked = given(say("a game")).when(ASK.model_copy(update={"further": ()})).then("question.asked")
+    answered = asked.given.when(answer("Red")).then("question.answered", more=(), place=0, key="1")
     stored = json.loads(dump_event(asked.event)), json.loads(dump_event(answered.event))
     assert not any({"several", "further", "more", "place"} & event.keys() for event in stored)
 
@@ -69,7 +69,7 @@ def test_a_single_question_stays_readable_for_older_releases() -> None:
 
 def test_one_answer_holds_those_to_all_questions() -> None:
     result = given(*ASKED).when(answer("Red", "Sound; Two players", "Snake"))
-    done = result.then("question.answered", text="Red", key="1", more=("Sound; Two players", "Snake"), place=0, needs=3)
+    done = result.then("question.answered", text="Red", key="1", more=("Sound; Two players", "Snake"), place=0)
     done.leaves("planning", "planner", question=None)
     assert unread(done.session) == ("Red\nSound; Two players\nSnake",)
     drafted = done.given.when(draft()).then("plan.drafted").leaves("awaiting_approval", "user")
@@ -77,10 +77,10 @@ def test_one_answer_holds_those_to_all_questions() -> None:
 
 
 def test_a_client_that_knows_single_questions_answers_one_after_the_other() -> None:
-    first = given(*ASKED).when(say("Red")).then("question.answered", place=0, key="1", needs=1)
+    first = given(*ASKED).when(say("Red")).then("question.answered", place=0, key="1")
     first.leaves("awaiting_input", "user")
     assert texts(first.session) == (EXTRAS, NAME)
-    second = first.given.when(say("Sound")).then("question.answered", place=1, key="1", needs=3)
+    second = first.given.when(say("Sound")).then("question.answered", place=1, key="1")
     second.leaves("awaiting_input", "user")
     assert texts(second.session) == (NAME,)
     third = second.given.when(say("Snake")).then("question.answered", place=2, key=None)
@@ -96,7 +96,7 @@ def test_other_words_than_an_option_go_to_who_asked_at_once() -> None:
 
 def test_the_rest_can_be_answered_together_later() -> None:
     first = given(*ASKED).when(answer("Red")).then("question.answered").given
-    rest = first.when(answer("Sound", "Snake", action_id="request-2.1")).then("question.answered", place=1, needs=3)
+    rest = first.when(answer("Sound", "Snake", action_id="request-2.1")).then("question.answered", place=1)
     rest.leaves("planning", "planner", question=None)
     assert unread(rest.session) == ("Red", "Sound\nSnake")
     two = given(*ASKED).when(answer("Red", "Sound")).then("question.answered").leaves("awaiting_input", "user")

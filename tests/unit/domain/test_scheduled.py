@@ -18,7 +18,7 @@ DUE = c.BeginFor(owner="ann", via="template/a/2026-06-01T07:00:00Z", text="Cance
 
 def test_the_keeper_begins_a_session_whose_plan_awaits_the_owners_approval() -> None:
     started = evolve(Session("s"), decide(Session("s"), DUE, KEEPER))
-    assert (started.owner, started.phase, started.needs) == ("ann", "resting", 2)
+    assert (started.owner, started.phase) == ("ann", "resting")
     edit = decide(started, c.EditPlan(base=1, steps=(LOOK, CANCEL)), KEEPER)
     in_review = evolve(started, edit)
     assert in_review.plan

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from parley.events import facts
 from parley.events.values import ActionSpec, Step
 from shared.domain import commands as c
 from shared.domain.admissible import admissible
@@ -66,7 +65,7 @@ def skip(step: str, **options: Any) -> c.Skip:
 def test_steps_that_refer_to_a_given_output_can_run() -> None:
     stuck = (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), finish_step("s1", ok=False), *FAILURE)
     skipping = given(*stuck).when(skip("s1", output=PRICE))
-    after = skipping.then("action.skipped", output=PRICE, needs=2, reason="the person gave its output instead")
+    after = skipping.then("action.skipped", output=PRICE, reason="the person gave its output instead")
     session = after.leaves("executing", "executor").session
     action = find_action(session, "t2.s1")
     assert action
@@ -156,20 +155,12 @@ def test_refusing_a_skip_names_the_dependents_and_the_options() -> None:
 
 def test_dependents_are_skipped_in_one_event_and_other_later_steps_run() -> None:
     after = given(*STUCK).when(skip("s1", with_dependents=True))
-    session = after.then("action.skipped", dependents=("t2.s3", "t2.s5"), needs=2, output=None).session
+    session = after.then("action.skipped", dependents=("t2.s3", "t2.s5"), output=None).session
     assert status(session) == {"t2.s1": "skipped", "t2.s3": "skipped", "t2.s5": "skipped", "t2.s6": "planned"}
     assert (session.phase, [a.spec.id for a in next_batch(session.turn)]) == ("executing", ["t2.s6"])
     third = find_action(session, "t2.s3")
     assert third
     assert third.explanation == "skipped with the step whose output it uses"
-
-
-def test_without_dependents_the_event_has_log_format_1() -> None:
-    event = given(*DRAFTED, plan(LOOK, CANCEL), approve).when(skip("s2", with_dependents=True)).then_event()
-    assert isinstance(event, facts.ActionSkipped)
-    assert (event.needs, event.dependents) == (1, ())
-    assert "output" not in event.model_dump()
-    assert "dependents" not in event.model_dump()
 
 
 def test_a_published_event_cannot_skip_running_or_finished_steps() -> None:

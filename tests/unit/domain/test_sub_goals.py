@@ -37,7 +37,7 @@ def sub_goal_statuses(result: Any) -> dict[str, str]:
 
 
 def test_the_actions_of_a_turn_name_their_sub_goals() -> None:
-    planned = given(*AGENTFLOW).when(BOTH).then("turn.planned", needs=2)
+    planned = given(*AGENTFLOW).when(BOTH).then("turn.planned")
     assert planned.session.turn
     assert actions_by_sub_goal(planned.session.turn) == {CANCEL: ("1.1",), MOVE: ("1.2",)}
     assert sub_goal_statuses(planned) == dict.fromkeys((CANCEL, MOVE, "Tell the customer"), "pending")
@@ -53,7 +53,7 @@ def test_an_action_without_a_sub_goal_gets_the_turns_sub_goal() -> None:
 def test_each_sub_goal_has_the_status_of_its_own_verdict() -> None:
     """A completed sub-goal is not retried with the others."""
     result = given(*RAN).when(verify("retry", "partial", cancel="success", move="failure"))
-    retried = result.then("turn.verified", needs=2).leaves("planning", "planner")
+    retried = result.then("turn.verified").leaves("planning", "planner")
     assert sub_goal_statuses(retried) == {CANCEL: "completed", MOVE: "pending", "Tell the customer": "pending"}
     assert retried.session.turn
     assert retried.session.turn.verdict
@@ -68,18 +68,8 @@ def test_a_fulfilled_request_completes_sub_goals_without_a_verdict() -> None:
 
 
 def test_a_verdict_on_the_turn_counts_for_all_its_sub_goals() -> None:
-    result = given(*RAN).when(verdict("continue", "failure")).then("turn.verified", needs=1)
+    result = given(*RAN).when(verdict("continue", "failure")).then("turn.verified")
     assert sub_goal_statuses(result) == {CANCEL: "failed", MOVE: "failed", "Tell the customer": "pending"}
-
-
-def test_a_turn_with_one_sub_goal_is_stored_in_the_first_log_format() -> None:
-    planned = given(*AGENTFLOW).when(turn(act("1.1"))).then("turn.planned", needs=1)
-    assert "sub_goal" not in planned.event.model_dump(mode="json")["actions"][0]
-    ended = planned.given.session
-    verified = (
-        given(c.Start(), finish_action("1.1", ok=True), begin=ended).when(verdict()).then("turn.verified", needs=1)
-    )
-    assert "sub_goals" not in verified.event.model_dump(mode="json")
 
 
 def test_the_sub_goals_of_a_turn_are_limited() -> None:

@@ -1,13 +1,10 @@
 """Whom a session is about: what plans and outcomes tell, and which sessions may recall its work."""
 
-from dataclasses import replace
-
 import pytest
 
 from parley.events import facts
 from parley.events.values import Outcome, Subjects
 from shared.domain import commands as c
-from shared.domain.evolve import evolve
 from shared.domain.forks import carry_over, session_forked
 from shared.domain.session import Session
 from shared.domain.subjects import memory_subject, recall_subject
@@ -72,12 +69,6 @@ def test_a_late_outcome_tells_too() -> None:
 def test_a_poll_tells_too() -> None:
     polling = session_after(*approved_plan(POLL), begin_polling())
     assert subject_of(after_poll(polling, 1, {"status": "new"}, subject=ANN)) == (ANN, "possible", ANN)
-
-
-def test_under_older_rules_nothing_tells_whom_a_turn_was_about() -> None:
-    began = given(AGENTFLOW)
-    older = replace(began.session, rules=2)
-    assert subject_of(evolve(older, began.when(turn(nothing=True)).then_event())) == ("", "several", None)
 
 
 def test_a_fork_is_about_whom_its_parent_is_about() -> None:

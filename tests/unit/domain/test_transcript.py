@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from parley.events import SessionEvent, dump_event, facts, parse_event
-from parley.events.carried import Carried, EarlierRound
+from parley.events import SessionEvent, dump_event, parse_event
 from parley.events.values import ActionSpec, Check, FurtherQuestion, Option, PathPlan, Step
 from shared.domain import commands as c
 from shared.domain.actors import KEEPER
@@ -22,10 +21,8 @@ from shared.domain.transcript import MAX_BYTES, MAX_ENTRY
 from shared.domain.transcript_queries import last_exchange, questions, said_since_request, said_with
 from shared.story import finish_action
 from tests.unit.domain.spec import (
-    ANN,
     CHECKING,
     HAPPENED,
-    NOON,
     RUN_CODE,
     TO_CODE,
     TO_DONE,
@@ -414,35 +411,18 @@ def test_a_fork_goes_on_with_its_parents_transcript() -> None:
     assert [entry.kind for entry in on.transcript[len(told) :]] == ["message", "draft"]
 
 
-def test_a_fork_by_an_older_release_tells_its_rounds_and_feedback() -> None:
-    rounds = (EarlierRound(request="a clock", outcome="answered: 12:00"),)
-    carried = Carried(title="t", rounds=rounds, request="a calculator", feedback=("floats",), unread=("now",))
-    forked = facts.SessionForked(
-        id="x", session_id="s2", version=1, at=NOON, actor=ANN, parent_id="s1", parent_version=9, carried=carried
-    )
-    session = evolve(Session("s2"), forked)
-    assert [(entry.kind, entry.text) for entry in session.transcript] == [
-        ("request", "a clock"),
-        ("request", "a calculator"),
-        ("message", "floats"),
-        ("message", "now"),
-    ]
-    assert said_since_request(session) == ("floats", "now")
-
-
-def test_events_of_older_releases_are_told_like_others() -> None:
-    def older(event: SessionEvent) -> SessionEvent:
+def test_events_without_the_fields_that_a_publisher_may_leave_out_are_told_like_others() -> None:
+    def short(event: SessionEvent) -> SessionEvent:
         body = json.loads(dump_event(event))
-        for name in ("rules", "say", "kind", "number", "asked_version"):
+        for name in ("say", "kind", "number", "asked_version"):
             if name != "kind" or event.type == "question.answered":
                 body.pop(name, None)
         return parse_event(json.dumps(body))
 
     talk = story()
     talk.apply(say("x"), c.Ask(text="?"), say("yes"), draft("a"), approve, program(), checked(), approve)
-    session = fold(Session("s1"), map(older, talk.events))
+    session = fold(Session("s1"), map(short, talk.events))
     assert [entry.kind for entry in session.transcript] == [entry.kind for entry in talk.session.transcript]
-    assert session.rules == 1
 
 
 def test_checks_that_say_nothing_are_told() -> None:

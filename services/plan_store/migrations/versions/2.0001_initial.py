@@ -1,4 +1,4 @@
-"""The first schema, with a full-text index of memories.
+"""The first schema of the log's format 2, with a full-text index of memories.
 
 PostgreSQL has the index in a column, SQLite in a separate table that triggers keep up to date.
 """
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.types import TypeEngine
 
-revision = "0001"
+revision = "2.0001"
 down_revision = None
 
 TEXT, JSON, FLAG = sa.Text(), sa.JSON(), sa.Boolean()
@@ -67,21 +67,61 @@ def upgrade() -> None:
         *_columns(COUNT, "position", "version"),
         *_columns(TEXT, "snapshot_digest", "owner", "title", "request", "search_text", "workflow", "phase", "state"),
         *_columns(FLAG, "paused"),
+        *_columns(TEXT, "rest_reason"),
+        *_columns(FLAG, "unfinished"),
         *_columns(TEXT, "work_service", nullable=True),
         *_columns(COUNT, "work_version", nullable=True),
         *_columns(TIME, "work_since", nullable=True),
+        *_columns(TEXT, "reply_service", nullable=True),
+        *_columns(COUNT, "reply_version", nullable=True),
+        *_columns(TIME, "reply_since", nullable=True),
         *_columns(TIME, "phase_began_at"),
-        *_columns(TIME, "approval_expires_at", nullable=True),
+        *_columns(TIME, "approval_expires_at", "wakes_at", nullable=True),
         *_columns(TEXT, "parent_id", nullable=True),
         *_columns(TIME, "created_at", "updated_at"),
         *_columns(JSON, "snapshot"),
         sa.PrimaryKeyConstraint("id", name="pk_sessions"),
     )
     op.create_index("ix_sessions_approval_expires_at", "sessions", ["approval_expires_at"], unique=False)
+    op.create_index("ix_sessions_owner_sessions_id", "sessions", ["owner", "id"], unique=False)
     op.create_index("ix_sessions_owner_sessions_updated_at", "sessions", ["owner", "updated_at"], unique=False)
     op.create_index("ix_sessions_parent_id", "sessions", ["parent_id"], unique=False)
+    op.create_index("ix_sessions_reply_since", "sessions", ["reply_since"], unique=False)
     op.create_index("ix_sessions_updated_at", "sessions", ["updated_at"], unique=False)
+    op.create_index("ix_sessions_wakes_at", "sessions", ["wakes_at"], unique=False)
     op.create_index("ix_sessions_work_since", "sessions", ["work_since"], unique=False)
+
+    op.create_table(
+        "forgotten",
+        *_columns(TEXT, "session_id"),
+        *_columns(COUNT, "version"),
+        *_columns(TIME, "at"),
+        sa.PrimaryKeyConstraint("session_id", "version", name="pk_forgotten"),
+    )
+
+    op.create_table(
+        "put_away",
+        *_columns(TEXT, "stream", "consumer"),
+        *_columns(COUNT, "stream_seq"),
+        *_columns(TEXT, "by"),
+        *_columns(TIME, "at"),
+        sa.PrimaryKeyConstraint("stream", "consumer", "stream_seq", name="pk_put_away"),
+    )
+
+    op.create_table(
+        "templates",
+        *_columns(TEXT, "id"),
+        *_columns(COUNT, "position", "version"),
+        *_columns(TEXT, "owner"),
+        *_columns(JSON, "body", nullable=True),
+        *_columns(TIME, "next_run", nullable=True),
+        *_columns(JSON, "last_run", nullable=True),
+        *_columns(TIME, "at"),
+        sa.PrimaryKeyConstraint("id", name="pk_templates"),
+    )
+    op.create_index("ix_templates_next_run", "templates", ["next_run"], unique=False)
+    op.create_index("ix_templates_owner_templates_at", "templates", ["owner", "at"], unique=False)
+    op.create_index("ix_templates_position", "templates", ["position"], unique=False)
 
     op.create_table(
         "tombstones",
@@ -94,43 +134,9 @@ def upgrade() -> None:
     op.create_table(
         "waiting_for_upgrade",
         *_columns(TEXT, "session_id"),
-        *_columns(COUNT, "position", "needs", "rules"),
+        *_columns(COUNT, "position", "needs"),
         *_columns(TIME, "at"),
         sa.PrimaryKeyConstraint("session_id", name="pk_waiting_for_upgrade"),
-    )
-
-    op.create_table(
-        "actions",
-        *_columns(TEXT, "session_id"),
-        *_columns(COUNT, "turn"),
-        *_columns(TEXT, "id"),
-        *_columns(COUNT, "ordinal"),
-        *_columns(TEXT, "tool"),
-        *_columns(JSON, "arguments"),
-        *_columns(TEXT, "description", "effect"),
-        *_columns(JSON, "depends_on"),
-        *_columns(TEXT, "approval_reason", "policy", nullable=True),
-        *_columns(JSON, "repairs"),
-        *_columns(TEXT, "decision", "decision_reason", "hash", "status"),
-        *_columns(JSON, "result", "artefact", nullable=True),
-        *_columns(TEXT, "error"),
-        *_columns(NUMBER, "duration_seconds", nullable=True),
-        *_columns(COUNT, "tokens"),
-        *_columns(TIME, "started_at", "ended_at", nullable=True),
-        _of_session("actions"),
-        sa.PrimaryKeyConstraint("session_id", "turn", "id", name="pk_actions"),
-    )
-
-    op.create_table(
-        "answers",
-        *_columns(TEXT, "session_id"),
-        *_columns(COUNT, "version"),
-        *_columns(TEXT, "text"),
-        *_columns(NUMBER, "confidence"),
-        *_columns(JSON, "evidence"),
-        *_columns(TIME, "at"),
-        _of_session("answers"),
-        sa.PrimaryKeyConstraint("session_id", "version", name="pk_answers"),
     )
 
     op.create_table(
@@ -172,6 +178,9 @@ def upgrade() -> None:
         *_columns(FLAG, "saved"),
         *_columns(TEXT, "search_text", "search_words"),
         *_columns(TIME, "at"),
+        *_columns(TEXT, "workflow"),
+        *_columns(JSON, "steps"),
+        *_columns(TEXT, "subject", nullable=True),
         _of_session("library"),
         sa.PrimaryKeyConstraint("session_id", "turn", name="pk_library"),
     )
@@ -184,6 +193,7 @@ def upgrade() -> None:
         *_columns(COUNT, "version"),
         *_columns(TEXT, "owner", "request", "outcome", "lesson", "search_words"),
         *_columns(TIME, "at"),
+        *_columns(TEXT, "subject", nullable=True),
         _of_session("memories"),
         sa.PrimaryKeyConstraint("position", name="pk_memories"),
     )
@@ -204,6 +214,8 @@ def upgrade() -> None:
         _of_session("plans"),
         sa.PrimaryKeyConstraint("session_id", "number", name="pk_plans"),
     )
+    listed = ["session_id", "number", "kind", "deleted", "status", "at"]
+    op.create_index("ix_plans_listed", "plans", listed, unique=False)
 
     op.create_table(
         "proposals",
@@ -225,34 +237,6 @@ def upgrade() -> None:
     op.create_index("ix_shares_user", "shares", ["user"], unique=False)
 
     op.create_table(
-        "turns",
-        *_columns(TEXT, "session_id"),
-        *_columns(COUNT, "turn", "version"),
-        *_columns(TEXT, "sub_goal", "by"),
-        *_columns(TIME, "at"),
-        *_columns(TEXT, "selected_tool"),
-        *_columns(JSON, "required_skills"),
-        *_columns(TEXT, "reasoning"),
-        *_columns(JSON, "sub_goals"),
-        *_columns(FLAG, "final"),
-        *_columns(JSON, "recalled"),
-        *_columns(JSON, "path", nullable=True),
-        *_columns(
-            TEXT,
-            "verdict_status",
-            "next_action",
-            "execution_analysis",
-            "memory_analysis",
-            "verdict_reasoning",
-            "verdict_rule",
-            nullable=True,
-        ),
-        *_columns(TIME, "verified_at", nullable=True),
-        _of_session("turns"),
-        sa.PrimaryKeyConstraint("session_id", "turn", name="pk_turns"),
-    )
-
-    op.create_table(
         "usage",
         *_columns(TEXT, "session_id"),
         *_columns(COUNT, "version", "ordinal"),
@@ -272,13 +256,12 @@ def upgrade() -> None:
         op.execute(statement)
 
 
-OF_SESSIONS = ("journal", "plans", "code_versions", "usage", "shares")  # 0010 has dropped the others
-ACROSS_SESSIONS = ("memories", "library", "proposals")
-OTHERS = ("sessions", "parked_messages", "waiting_for_upgrade", "dead_letters", "tombstones")
+OF_SESSIONS = ("journal", "plans", "code_versions", "usage", "shares", "memories", "library", "proposals")
+OTHERS = ("parked_messages", "waiting_for_upgrade", "dead_letters", "tombstones", "forgotten", "put_away", "templates")
 
 
 def downgrade() -> None:
     if op.get_bind().dialect.name == "sqlite":
         op.execute("DROP TABLE memories_fts")
-    for table in (*OF_SESSIONS, *ACROSS_SESSIONS, *OTHERS):
+    for table in (*OF_SESSIONS, "sessions", *OTHERS):
         op.drop_table(table)
