@@ -4,10 +4,9 @@
 
 A transcript holds the messages as sent, in order: a client of version 1 must not notice a newer release.
 
-Rules 3 fold the recorded logs anew, because a message no longer takes back what waits. That took no message about an
-event away, and added three: a `log` in `random 15`, and a `code_review` each in `random 35` and `random 44`, where a
-message no longer hides the code in review. Snapshots name in `can` what can be decided on while a message is answered,
-and in `unread` only what nobody reads yet.
+They were recorded again with format 2 of the log, whose recorded sessions are others. About the sessions that were
+recorded before, the messages were the same but for the renamed fields of events, and but for turns that ended by rules
+that are gone.
 """
 
 import json

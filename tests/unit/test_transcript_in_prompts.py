@@ -89,7 +89,8 @@ def texts_of(before: Session, event: SessionEvent) -> tuple[str, ...]:  # noqa: 
         case facts.CodeDrafted():
             return event.say, event.explanation
         case facts.TurnPlanned():
-            return event.say, event.reasoning
+            handed_on = (str(spec.arguments["summary"]) for spec in event.actions if "summary" in spec.arguments)
+            return event.say, event.reasoning, *handed_on
     return ()
 
 

@@ -254,7 +254,6 @@ STOPPED = {"type": "session.stopped", "id": "x", "session_id": "s", "version": 1
         {"version": 0},
         {"at": "2030-01-01T00:00:00"},
         {"needs": 0},
-        {"rules": 0},
         {"actor": ""},
         {"id": ""},
     ],
