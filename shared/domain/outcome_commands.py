@@ -2,17 +2,19 @@
 
 from parley.events import SessionEvent, facts
 from shared.domain import commands as c
-from shared.domain.batches import find_action
 from shared.domain.commands import CommandMeta
 from shared.domain.errors import OutOfTurn
 from shared.domain.event_meta import event_meta
+from shared.domain.service_event_checks import check_outcome, check_stored_result
 from shared.domain.session import Session
 from shared.domain.state import ActionStatus
+
+STARTED: frozenset[ActionStatus] = frozenset({"started"})
 
 
 def finish(session: Session, command: c.Finish, meta: CommandMeta) -> SessionEvent:
     """Records outcomes in any phase: also after a stop, and of uncertain actions."""
-    refusals = [_outcome_refusal(session, outcome.action_id, outcome.attempt) for outcome in command.outcomes]
+    refusals = [check_outcome(session, outcome) for outcome in command.outcomes]
     awaited = tuple(outcome for outcome, refusal in zip(command.outcomes, refusals, strict=True) if not refusal)
     if not awaited:
         raise OutOfTurn(refusals[0] if refusals else "There is no outcome to record.")
@@ -22,7 +24,7 @@ def finish(session: Session, command: c.Finish, meta: CommandMeta) -> SessionEve
 
 
 def report_uncertain(session: Session, command: c.ReportUncertain, meta: CommandMeta) -> SessionEvent:
-    if refusal := _outcome_refusal(session, command.action_id, command.attempt, "started"):
+    if refusal := check_outcome(session, command, STARTED):
         raise OutOfTurn(refusal)
     return facts.ActionUncertain(
         **event_meta(session, meta, facts.ActionUncertain, command.action_id),
@@ -34,9 +36,8 @@ def report_uncertain(session: Session, command: c.ReportUncertain, meta: Command
 
 def store_result(session: Session, command: c.StoreResult | c.LoseResult, meta: CommandMeta) -> SessionEvent:
     """Records once, in any phase, whether the full result was stored or lost."""
-    action = find_action(session, command.action_id)
-    if action is None or not action.storing or action.attempt != command.attempt:
-        raise OutOfTurn(f"No result of action {command.action_id} is being stored.")
+    if refusal := check_stored_result(session, command):
+        raise OutOfTurn(refusal)
     if isinstance(command, c.LoseResult):
         return facts.ResultLost(
             **event_meta(session, meta, facts.ResultLost, command.action_id),
@@ -50,13 +51,3 @@ def store_result(session: Session, command: c.StoreResult | c.LoseResult, meta: 
         attempt=command.attempt,
         artefact=command.artefact,
     )
-
-
-def _outcome_refusal(session: Session, action_id: str, attempt: int, *statuses: ActionStatus) -> str:
-    """Why this attempt's outcome cannot be recorded; "" if it can."""
-    action = find_action(session, action_id)
-    if action is None or action.status not in (statuses or ("running", "started", "uncertain")):
-        return f"Action {action_id} is not running."
-    if action.attempt != attempt:
-        return f"Action {action_id} has been started again since."
-    return ""

@@ -3,6 +3,8 @@
 Readers of the log call these checks. Each returns why the event may not come next, "" if it may.
 """
 
+from collections.abc import Collection
+
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionAttempt
 from shared.domain.actors import KEEPER, USER_PREFIX
@@ -59,16 +61,22 @@ def check_outcomes(session: Session, event: facts.ActionsFinished) -> str:
     return next((reason for reason in reasons if reason), "")
 
 
-def check_outcome(session: Session, attempt: ActionAttempt | facts.ActionUncertain) -> str:
+def check_outcome(
+    session: Session,
+    attempt: ActionAttempt | facts.ActionUncertain,
+    statuses: Collection[ActionStatus] = AWAITS_OUTCOME,
+) -> str:
+    """Why this attempt's outcome cannot be recorded; "" if its action has one of these statuses."""
     action = find_action(session, attempt.action_id)
-    under_way = action is not None and action.status in AWAITS_OUTCOME and action.attempt == attempt.attempt
-    return "" if under_way else f"attempt {attempt.attempt} of action {attempt.action_id} is not running"
+    if action is None or action.status not in statuses:
+        return f"Action {attempt.action_id} is not running."
+    return "" if action.attempt == attempt.attempt else f"Action {attempt.action_id} has been started again since."
 
 
-def check_stored_result(session: Session, event: facts.ResultStored | facts.ResultLost) -> str:
-    action = find_action(session, event.action_id)
-    storing = action is not None and action.storing and action.attempt == event.attempt
-    return "" if storing else f"no result of attempt {event.attempt} of action {event.action_id} is being stored"
+def check_stored_result(session: Session, attempt: ActionAttempt | facts.ResultStored | facts.ResultLost) -> str:
+    action = find_action(session, attempt.action_id)
+    storing = action is not None and action.storing and action.attempt == attempt.attempt
+    return "" if storing else f"No result of action {attempt.action_id} is being stored."
 
 
 def check_waiting(session: Session, event: facts.ActionsWaiting) -> str:
