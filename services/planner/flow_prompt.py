@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from parley.protocol.flows import FlowPage, FlowSpec
 from parley.protocol.pages import LibraryEntry
 from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, WordsDraft, streamed_list
-from services.planner.examples import example_line
+from services.planner.recall import example_line
 from shared.domain.session import Session
 from shared.flows import shorten_state
 from shared.llm import Message

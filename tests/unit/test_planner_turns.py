@@ -13,14 +13,22 @@ from parley.events.values import Knowledge, Recalled, SessionSettings
 from parley.protocol.tools import CheckCalls, ToolPage, ToolSpec
 from parley.reply import Kind, QuestionDraft, WordsDraft
 from services.planner import agentflow_prompt as turn_prompt
-from services.planner.agentflow import MAX_PROPOSALS, MAX_SEARCHES, checked_by_packs, plan_turn
-from services.planner.agentflow_prompt import MoreTools, NothingToDo, Planned, TurnDraft, TurnReply
-from services.planner.examples import no_examples
+from services.planner.agentflow import (
+    MAX_PROPOSALS,
+    MAX_SEARCHES,
+    STALLED_AFTER,
+    TurnProposal,
+    checked_by_packs,
+    is_stalled,
+    plan_turn,
+    repetition_problem,
+    validate,
+)
+from services.planner.agentflow_prompt import MoreTools, NothingToDo, Planned, TurnDraft, TurnReply, turn_reply
+from services.planner.app import Planner
 from services.planner.flow import PathPlanner
-from services.planner.handlers import Planner
-from services.planner.proposals import STALLED_AFTER, TurnProposal, is_stalled, repetition_problem, validate
-from services.planner.tool_choice import ToolChoice
-from services.planner.turn_reply import turn_reply
+from services.planner.recall import no_examples
+from services.planner.tools import ToolChoice
 from shared.domain import commands as c
 from shared.domain.errors import Invalid
 from shared.domain.memory import MAX_OUTCOME_SUMMARY, MAX_WHOLE_OUTCOMES, action_history
