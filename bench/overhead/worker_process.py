@@ -21,7 +21,7 @@ from shared.domain import commands as c
 from shared.llm import ModelRequest
 from shared.settings import Settings
 from shared.worker import WorkContext, WorkerApplication, WorkerOverrides, serve, worker_application
-from shared.worker.lazy_model import LazyModel
+from shared.worker.application import LazyModel
 
 
 class InstantModel(LazyModel):

@@ -12,7 +12,7 @@ from shared.domain import wording
 from shared.domain.errors import CommandRefused
 from shared.llm import ModelError
 from shared.log import LogUnavailable, UpgradeNeeded
-from shared.telemetry import metrics, names, tracing
+from shared.telemetry import metrics, tracing
 from shared.worker import BudgetExceeded
 
 log = structlog.get_logger("executor")
@@ -25,7 +25,7 @@ async def call_with_timeout(tool: RegisteredTool, run: Callable[[], Awaitable[To
     However a call ends, its result says whether its pack tells whom calls are about.
     """
     name = tool.spec.name
-    attributes = {names.OPERATION: "execute_tool", names.TOOL: name, names.EFFECT: tool.spec.effect}
+    attributes = {tracing.OPERATION: "execute_tool", tracing.TOOL: name, tracing.EFFECT: tool.spec.effect}
     with (
         metrics.timed(metrics.TOOL, "cancelled", tool=name) as timing,
         tracing.child_span(f"execute_tool {name}", attributes=attributes) as span,

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from parley.protocol.tools import ToolSpec
-from shared.tokenizer import tokenize
+from shared.text import tokenize
 
 K1, B = 1.5, 0.75
 ORIGIN_WEIGHT = 2  # weight of the origin's score; the tool's own has weight 1

@@ -12,9 +12,14 @@ from services.gateway.ports import Core, query
 from services.gateway.tools import Tools, tools_by_name
 from shared import store_api as api
 from shared.domain.errors import Invalid
-from shared.templates.checks import fingerprints_of, template_form_problems, template_problems, values_schema
+from shared.templates.checks import (
+    fill_template,
+    fingerprints_of,
+    template_form_problems,
+    template_problems,
+    values_schema,
+)
 from shared.templates.documents import write_template
-from shared.templates.fill import fill_template
 from shared.templates.shipped import shipped_templates
 
 WORKFLOW = "execution_plan"

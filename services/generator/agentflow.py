@@ -16,9 +16,8 @@ from shared.domain.memory import ActionRecord, action_history, older_reads, text
 from shared.domain.session import Session
 from shared.domain.transcript_queries import turned_down
 from shared.llm import Message
-from shared.llm.capabilities import capabilities
 from shared.llm.dialogue import CONVERSATION, knowledge_section, request_section
-from shared.llm.sections import prompt
+from shared.llm.sections import capabilities, prompt
 from shared.settings import Settings
 from shared.worker import WorkContext
 

@@ -22,7 +22,6 @@ from shared.domain.messages import MAX_TEXT
 from shared.domain.program_tests import failed_tests, is_disputable, unfenced
 from shared.domain.session import Session
 from shared.llm import Message
-from shared.llm.capabilities import capabilities
 from shared.llm.dialogue import (
     ANSWER_RULE,
     CONVERSATION,
@@ -39,7 +38,7 @@ from shared.llm.dialogue import (
     to_command,
     waiting_sections,
 )
-from shared.llm.sections import prompt
+from shared.llm.sections import capabilities, prompt
 from shared.settings import Settings
 from shared.worker import WorkContext
 

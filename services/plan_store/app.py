@@ -21,7 +21,7 @@ from services.plan_store.scheduler.scheduler import Scheduler
 from services.plan_store.scheduler.template_runner import TemplateRunner
 from services.plan_store.scheduler.templates import TemplateStore
 from shared.bus import Bus, Delivery, Subscription
-from shared.bus.application import Application
+from shared.bus.broker import Application
 from shared.settings import Settings
 from shared.store_api import HEALTH, QUEUE, VERBS
 from shared.worker.run import serve

@@ -37,7 +37,6 @@ from services.planner.tools import ToolChoice
 from shared.domain.session import Session
 from shared.domain.sub_goals import TURN_SUB_GOALS
 from shared.llm import Message
-from shared.llm.capabilities import capabilities
 from shared.llm.dialogue import (
     ANSWER_RULE,
     CONVERSATION,
@@ -49,8 +48,8 @@ from shared.llm.dialogue import (
     request_section,
     waiting_sections,
 )
-from shared.llm.sections import prompt
-from shared.llm.strict_schema import MAX_LEVELS, Size, UnsupportedSchema, size, to_strict
+from shared.llm.schema import MAX_LEVELS, Size, UnsupportedSchema, size, to_strict
+from shared.llm.sections import capabilities, prompt
 from shared.settings import Settings
 
 EXAMPLE = (

@@ -16,7 +16,6 @@ from shared.domain.plan_steps import with_kept_ids
 from shared.domain.plan_text import plan_text
 from shared.domain.session import Session
 from shared.llm import Message
-from shared.llm.capabilities import capabilities
 from shared.llm.dialogue import (
     ANSWER_RULE,
     CONVERSATION,
@@ -33,7 +32,7 @@ from shared.llm.dialogue import (
     to_command,
     waiting_sections,
 )
-from shared.llm.sections import prompt
+from shared.llm.sections import capabilities, prompt
 from shared.settings import Settings
 from shared.worker import WorkContext
 

@@ -17,7 +17,6 @@ from services.planner.tools import ToolChoice
 from shared.domain.session import Session
 from shared.domain.state import Action, Plan
 from shared.llm import Message
-from shared.llm.capabilities import capabilities
 from shared.llm.dialogue import (
     ANSWER_RULE,
     CONVERSATION,
@@ -30,7 +29,7 @@ from shared.llm.dialogue import (
     request_section,
     waiting_sections,
 )
-from shared.llm.sections import prompt
+from shared.llm.sections import capabilities, prompt
 from shared.repair.reader import outline
 from shared.settings import Settings
 

@@ -18,8 +18,7 @@ SHARED = {
     *("bus", "contracts", "documents", "domain", "environment", "flows", "llm", "log", "log_reading", "logging"),
     *("login", "message_limits", "plan_checks", "plugins", "repair", "retry", "sandbox", "services"),
     *("settings", "store", "store_api", "story", "telemetry", "text", "template_log", "templates", "testing"),
-    *("time_zones", "tokenizer"),
-    *("unavailable", "watchdog", "worker"),
+    *("time_zones", "unavailable", "watchdog", "worker"),
 }
 IMPURE = {
     "asyncio",

@@ -17,7 +17,6 @@ from shared.domain import commands as c
 from shared.domain.fast_replace import replace
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
-from shared.llm.capabilities import capabilities
 from shared.llm.dialogue import (
     EXECUTING,
     MAX_QUESTIONS,
@@ -27,6 +26,7 @@ from shared.llm.dialogue import (
     to_command,
     waiting_sections,
 )
+from shared.llm.sections import capabilities
 from shared.log import SessionAtPosition
 from shared.sandbox import Limits
 from shared.settings import Settings

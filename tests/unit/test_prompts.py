@@ -35,8 +35,7 @@ from services.verifier import agentflow as turn_verdicts
 from services.verifier import conversation as verdicts
 from shared.domain.session import Session
 from shared.llm import Message
-from shared.llm.capabilities import capabilities
-from shared.llm.sections import prompt
+from shared.llm.sections import capabilities, prompt
 from shared.settings import Settings
 from shared.story import StoryLine
 from sql.database import ReadOnlyDatabase

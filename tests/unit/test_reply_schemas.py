@@ -23,8 +23,7 @@ from services.planner import flow_prompt as flow
 from services.planner.agentflow_prompt import turn_reply
 from services.verifier import agentflow as turns
 from services.verifier import conversation as verifier
-from shared.llm.schema import strict_schema
-from shared.llm.strict_schema import MAX_SIZE, UnsupportedSchema, size, to_strict
+from shared.llm.schema import MAX_SIZE, UnsupportedSchema, size, strict_schema, to_strict
 from shared.plan_checks.calls import repair_arguments
 from tests.support.subset import llama_problems, openai_problems
 

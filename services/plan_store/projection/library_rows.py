@@ -17,7 +17,7 @@ from shared.domain.state import Plan, Turn
 from shared.domain.subjects import memory_subject
 from shared.domain.workflows import workflow_of_plan, workflow_of_work
 from shared.domain.workflows.flow import path_of, proposal
-from shared.tokenizer import tokenize
+from shared.text import tokenize
 
 MAX_REQUEST = 2_000  # characters of a request, and of a question
 MAX_ANSWER = 500

@@ -11,7 +11,7 @@ from shared.domain.memory import Memory
 from shared.domain.session import Session
 from shared.domain.state import Failure
 from shared.domain.subjects import memory_subject
-from shared.tokenizer import tokenize
+from shared.text import tokenize
 
 MAX_TEXT = 2_000  # characters of a request, and of its outcome
 MAX_LESSON = 500

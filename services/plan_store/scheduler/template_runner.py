@@ -28,8 +28,7 @@ from shared.log import SessionAtPosition, UpgradeNeeded, commit
 from shared.plan_checks.steps import check_plan, with_ids
 from shared.store_api import StoreError
 from shared.template_log import TemplateSaved
-from shared.templates.checks import template_problems
-from shared.templates.fill import fill_template
+from shared.templates.checks import fill_template, template_problems
 from shared.templates.schedules import last_due_run, next_run_after, session_id_of_run
 from shared.unavailable import Unavailable
 
