@@ -15,7 +15,7 @@ from parley.events.values import SessionSettings
 from services.gateway.app import build
 from services.gateway.session_log import DeferredLog
 from services.plan_store.app import PlanStore
-from services.plan_store.operations import metrics as store_metrics
+from services.plan_store.operations import health as store_metrics
 from shared.bus import Bus, Delivery, Unprocessable
 from shared.bus.instrumentation import record_lag
 from shared.domain import commands as c

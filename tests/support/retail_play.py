@@ -26,7 +26,7 @@ from rehearsal.openai_schema import CompletionMessage
 from rehearsal.prompt import read_prompt
 from rehearsal.rules import answer
 from services.executor.sources.packs import PackSource
-from services.executor.tool_search import rank
+from services.executor.tool_requests import rank
 from services.executor.tools import Registry, ToolInvocation
 from services.generator.agentflow import AnswerReply, TaskReply, write_answer
 from services.planner.agentflow import plan_turn

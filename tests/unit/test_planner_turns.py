@@ -11,7 +11,7 @@ from packs.retail.policy import RULES
 from packs.retail.specs import SPECS
 from parley.events.values import Knowledge, Recalled, SessionSettings
 from parley.protocol.tools import CheckCalls, ToolPage, ToolSpec
-from parley.reply import Kind, WordsDraft
+from parley.reply import Kind, QuestionDraft, WordsDraft
 from services.planner import agentflow
 from services.planner import agentflow_prompt as turn_prompt
 from services.planner.agentflow import (
@@ -336,9 +336,7 @@ async def test_the_model_may_search_for_tools_a_limited_number_of_times() -> Non
 
 
 async def test_the_first_prompt_of_a_stalled_session_says_so() -> None:
-    failures = [
-        result for n in range(1, agentflow.STALLED_AFTER + 1) for result in ran(n, "fetch", "OSError", ok=False, n=n)
-    ]
+    failures = [result for n in (1, 2, 3) for result in ran(n, "fetch", "OSError", ok=False, n=n)]
     _, model = await planned(given(*FLOW, *failures).session, QuestionDraft(text="What now?"))
     assert "Three turns came to nothing." in model.prompts[0].text
 

@@ -18,8 +18,7 @@ from services.plan_store.database import ProjectionDatabase
 from services.plan_store.projection.history import StoreLog
 from services.plan_store.projection.projector import Projector
 from services.plan_store.queries.sessions import rows
-from services.plan_store.scheduler.template_rows import event_of, templates
-from services.plan_store.scheduler.templates import TemplateStore
+from services.plan_store.scheduler.templates import TemplateStore, event_of, templates
 from shared.bus import BusUnavailable
 from shared.domain.actors import KEEPER, TEMPLATE_PREFIX
 from shared.domain.commands import BeginFor, CommandMeta, EditPlan
