@@ -15,12 +15,11 @@ from parley.protocol.flows import FlowPage
 from parley.protocol.tools import ListTools
 from services.gateway.access.users import User, check_can_read, check_can_write, session_not_found
 from services.gateway.api_errors import ApiError
-from services.gateway.commands import NO_TOOLS, ApprovalTarget, SessionMessage, to_commands
-from services.gateway.files import copy_files
-from services.gateway.flows import NO_FLOWS, flow_page, walking_turn
-from services.gateway.plan_execution import approves_plan
-from services.gateway.ports import Core, load
-from services.gateway.tools import Tools, tools_by_name
+from services.gateway.messages.commands import NO_TOOLS, ApprovalTarget, SessionMessage, to_commands
+from services.gateway.messages.flows import NO_FLOWS, flow_page, walking_turn
+from services.gateway.messages.plan_commands import approves_plan
+from services.gateway.messages.tools import Tools, tools_by_name
+from services.gateway.ports import Core, copy_files, load
 from shared.domain.actors import USER_PREFIX
 from shared.domain.commands import CommandMeta
 from shared.domain.errors import CommandRefused, OutOfTurn, Repeated
