@@ -17,11 +17,11 @@ from chaos.model_usage import ServedRequest
 from chaos.poison_messages import POISON_HEADER
 from chaos.reconnecting_client import SocketRecord
 from chaos.simulated_user import SimulatedUser
-from packs.retail.data import Data
 from packs.retail.generate import generate
 from packs.retail.pack import result_of
+from packs.retail.records import Data
+from packs.retail.relations import effects
 from packs.retail.store import Worlds
-from packs.retail.tables import effects
 from packs.retail.tasks.replay import Replay, Shop
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.operations.rebuild import rebuild_from

@@ -8,7 +8,7 @@ import random
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from packs.retail.data import Data
+from packs.retail.records import Data
 
 Kind = Literal["conversation", "retail", "notes", "flow"]
 WEIGHTS: dict[Kind, float] = {"conversation": 0.25, "retail": 0.3, "notes": 0.25, "flow": 0.2}

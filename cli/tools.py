@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from packs.retail.data import Data, load
+from packs.retail.records import Data, load
 from packs.retail.specs import SPECS
 from packs.retail.store import World, Worlds
 

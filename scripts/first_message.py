@@ -22,7 +22,7 @@ sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]
 from pydantic import SecretStr  # noqa: E402  needs the path above
 
 from services.gateway.app import build  # noqa: E402
-from services.gateway.session_log import DeferredLog  # noqa: E402
+from services.gateway.ports import DeferredLog  # noqa: E402
 from services.plan_store.app import PlanStore  # noqa: E402
 from services.planner import app as planner  # noqa: E402
 from shared.bus import Bus  # noqa: E402

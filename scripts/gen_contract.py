@@ -7,14 +7,14 @@ from flows.text_to_sql import prompts
 from flows.yaml_flow import reply_of
 from flows.yaml_form import read_form
 from parley.reply import Reply
-from services.generator.agentflow_prompt import AnswerReply, TaskReply
-from services.generator.conversation_prompt import CodeReply
+from services.generator.agentflow import AnswerReply, TaskReply
+from services.generator.conversation import CodeReply
 from services.planner.agentflow_prompt import TurnReply
-from services.planner.conversation_prompt import PlanReply
+from services.planner.conversation import PlanReply
 from services.planner.execution_plan_prompt import StepsReply
 from services.planner.flow_prompt import PathReply
-from services.verifier.agentflow_prompt import TurnVerdictReply
-from services.verifier.conversation_prompt import TestsReply, VerdictReply
+from services.verifier.agentflow import TurnVerdictReply
+from services.verifier.conversation import TestsReply, VerdictReply
 
 ROOT = Path(__file__).resolve().parent.parent
 CONTRACT = ROOT / "shared" / "contracts" / "model.json"

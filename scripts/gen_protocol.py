@@ -13,7 +13,7 @@ from scripts.gen_events import VALUES, subclasses
 from scripts.gen_tables import fields, fill, flat, section, table
 from services.gateway.access import auth, quota
 from services.gateway.app import build
-from services.gateway.session_log import DeferredLog
+from services.gateway.ports import DeferredLog
 from shared.bus import Bus
 from shared.settings import Settings
 from shared.store import PlanStoreClient

@@ -12,7 +12,7 @@ from shared.bus import Bus, BusUnavailable, MessageTooLarge
 from shared.domain.session import SESSION, Session
 from shared.log import SessionAtPosition, UpgradeNeeded, require_readable
 from shared.retry import retry_while_unavailable
-from shared.telemetry import names, tracing
+from shared.telemetry import tracing
 from shared.unavailable import Unavailable
 
 NO_CONNECTION_TIMEOUT = 3.0  # seconds; without a connection a longer wait is pointless
@@ -101,7 +101,7 @@ class PlanStoreClient:
 
     async def _answer(self, verb: str, **arguments: Any) -> bytes:
         subject = f"plan_store.{verb}"
-        attributes = {names.RPC: names.NATS, names.RPC_METHOD: subject}
+        attributes = {tracing.RPC: tracing.NATS, tracing.RPC_METHOD: subject}
         with tracing.child_span(subject, kind="client", attributes=attributes):
             return await self._reply(subject, json.dumps(arguments).encode())
 

@@ -15,11 +15,10 @@ from sql.hidden import Hidden
 from sql.json_rows import JsonText, RowCollector, read_real
 from sql.outcome import QueryCheck, QueryFailed, QueryLimits, QueryRefused, QueryResult
 from sql.postgres_catalogs import FINGERPRINT, SCHEMAS
-from sql.postgres_cover import cover
 from sql.postgres_errors import LOST, failure
 from sql.postgres_guard import check_query, explain_refusal
 from sql.postgres_names import PgNames, read_pg_names
-from sql.postgres_plan import check_plan
+from sql.postgres_plan import check_plan, cover
 from sql.postgres_schema import read_pg_schema
 from sql.postgres_times import TIME_DECODERS, moment_decoder
 from sql.query_parser import ParsedQuery, parse_query

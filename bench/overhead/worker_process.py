@@ -14,14 +14,14 @@ from bench.overhead.workloads import CHECKS, model_call, reply_to
 from services.executor import app as executor
 from services.generator import app as generator
 from services.planner import app as planner
-from services.verifier.conversation_prompt import TestsReply, build_tests_prompt, render_partial_tests
-from services.verifier.handlers import verify
+from services.verifier.app import verify
+from services.verifier.conversation import TestsReply, build_tests_prompt, render_partial_tests
 from shared.bus import Delivery
 from shared.domain import commands as c
 from shared.llm import ModelRequest
 from shared.settings import Settings
 from shared.worker import WorkContext, WorkerApplication, WorkerOverrides, serve, worker_application
-from shared.worker.lazy_model import LazyModel
+from shared.worker.application import LazyModel
 
 
 class InstantModel(LazyModel):

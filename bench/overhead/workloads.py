@@ -8,12 +8,12 @@ from pydantic import BaseModel
 
 from parley.events.values import Check, ModelCall, Planning, SessionSettings, Workflow
 from parley.reply import Reply
-from services.generator.agentflow_prompt import AnswerDraft, AnswerReply
-from services.generator.conversation_prompt import CodeDraft, CodeReply
+from services.generator.agentflow import AnswerDraft, AnswerReply
+from services.generator.conversation import CodeDraft, CodeReply
 from services.planner.agentflow_prompt import Planned, TurnDraft, TurnReply
-from services.planner.conversation_prompt import PlanDraft, PlanReply
+from services.planner.conversation import PlanDraft, PlanReply
 from services.planner.flow_prompt import FlowPath, PathDraft, PathReply
-from services.verifier.conversation_prompt import TestsDraft, TestsReply
+from services.verifier.conversation import TestsDraft, TestsReply
 from shared.llm import Message, Role
 
 

@@ -24,9 +24,9 @@ from cli.operate.nats_server import MINIMUM, NatsMissing, find_binary, probe, ve
 from cli.operate.ports import is_free, who_listens
 from cli.operate.programs import http_get
 from cli.text import visible
-from packs.retail.data import fingerprint, load
 from packs.retail.generate import generate
-from packs.retail.tables import bases
+from packs.retail.records import fingerprint, load
+from packs.retail.relations import bases
 from parley.protocol.tools import TOOLS_LIST, ListTools, ToolPage
 from shared.bus import BusUnavailable
 from shared.documents import decode, read_json

@@ -15,7 +15,7 @@ from typing import Any
 
 from cli.tasks.batch import Batch, Progress, write_json
 from cli.tasks.candidate import CandidateOptions, TaskCandidate, TaskResult
-from packs.retail.data import Data, fingerprint
+from packs.retail.records import Data, fingerprint
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.scenarios import DEFAULT_KINDS, ScenarioDeck
 from packs.retail.tasks.task import EarlierTasks, RetailTask

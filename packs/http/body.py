@@ -10,7 +10,7 @@ import httpx2
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from shared.repair.bounds import is_bounded, is_finite
+from shared.repair.schema import is_bounded, is_finite
 
 # Python also has slow and private encodings: a server may only name those that web pages use.
 _CHARSETS = re.compile(

@@ -8,7 +8,7 @@ from pydantic_core import from_json, to_json
 
 from parley import Context, Failed, Pack, Refused, tool
 from shared import sandbox
-from shared.repair.bounds import is_finite
+from shared.repair.schema import is_finite
 
 MAX_OUTPUT = 100_000  # bytes of stdout, and of stderr, in the event of a run
 PYTHON = "text/x-python"

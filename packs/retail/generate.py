@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product as every_combination
 from random import Random
 
-from packs.retail.data import Data, Document
-from packs.retail.people import BRANDS, CITIES, FIRST_NAMES, LAST_NAMES, STREETS, UNITS
-from packs.retail.products import PRODUCTS, CatalogueProduct
+from packs.retail.products import BRANDS, CITIES, FIRST_NAMES, LAST_NAMES, PRODUCTS, STREETS, UNITS, CatalogueProduct
+from packs.retail.records import Data, Document
 
 DEFAULT_SEED = 7
 USERS, ORDERS, WITHOUT_ORDERS = 500, 1000, 62

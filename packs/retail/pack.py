@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from pydantic import JsonValue
 
-from packs.retail.data import load
 from packs.retail.policy import RULES
+from packs.retail.records import load
 from packs.retail.specs import ORIGIN, TOOLS, Arguments
 from packs.retail.store import Worlds
 from parley import Context, Pack, Preview, Refused

@@ -15,6 +15,8 @@ from sqlalchemy import (
     ForeignKey,
     ForeignKeyConstraint,
     Integer,
+    MetaData,
+    String,
     Table,
     Text,
     delete,
@@ -24,9 +26,30 @@ from sqlalchemy import (
     update,
 )
 
-from packs.retail.data import KINDS, Data, Document, Kind
-from packs.retail.tables import METADATA
+from packs.retail.records import KINDS, Data, Document, Kind
 
+METADATA = MetaData()
+BASE = ""
+
+documents = Table(
+    "retail_documents",
+    METADATA,
+    Column("world", String(200), primary_key=True),
+    Column("kind", String(20), primary_key=True),
+    Column("id", String(200), primary_key=True),
+    Column("place", Integer, nullable=False),
+    Column("body", Text, nullable=False),
+)
+effects = Table(
+    "retail_effects",
+    METADATA,
+    Column("world", String(200), primary_key=True),
+    Column("key", String(500), primary_key=True),
+    Column("tool", Text, nullable=False),
+    Column("arguments", Text, nullable=False),
+    Column("result", Text, nullable=False),
+)
+bases = Table("retail_base", METADATA, Column("fingerprint", String(64), primary_key=True))
 Row = tuple[Table, dict[str, Any]]
 
 _LINES = ("address1", "address2", "city", "state", "country", "zip")

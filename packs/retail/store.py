@@ -14,10 +14,9 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from packs.retail import relations
-from packs.retail.data import KINDS, Data, Documents, Kind, fingerprint
 from packs.retail.database import WorldDatabase, WorldsUnavailable
-from packs.retail.records import BufferedRecords, Index, StoredDocument
-from packs.retail.tables import BASE, METADATA, bases, documents, effects
+from packs.retail.records import KINDS, BufferedRecords, Data, Documents, Index, Kind, StoredDocument, fingerprint
+from packs.retail.relations import BASE, METADATA, bases, documents, effects
 from packs.retail.tools import READS, TOOLS, perform
 from parley import Change, Preview
 

@@ -11,8 +11,7 @@ from typing import Literal, get_args
 
 from pydantic import JsonValue
 
-from packs.retail.data import Document
-from packs.retail.records import Records
+from packs.retail.records import Document, Records
 
 Reason = Literal["no longer needed", "ordered by mistake"]
 CANCEL_REASONS: tuple[str, ...] = get_args(Reason)

@@ -29,18 +29,16 @@ from parley.protocol.tools import (
     Violations,
 )
 from services.executor.execution_plan import StepGuide
-from services.executor.fair_slots import FairSlots
 from services.executor.flow import PathGuide
-from services.executor.handlers import Executor, Guide
+from services.executor.handlers import Executor, FairSlots, Guide
 from services.executor.poll_requests import PollRequests
 from services.executor.query_hints import QueryHints
 from services.executor.sources.loading import LoadedPacks
 from services.executor.sources.nodes import NodeTools
 from services.executor.sources.packs import LoadedPackSource
 from services.executor.step_executors import StepExecutors
-from services.executor.tool_calls import new_task
 from services.executor.tool_requests import ToolRequests
-from services.executor.tools import Registry, StaticSource, ToolSource
+from services.executor.tools import Registry, StaticSource, ToolSource, new_task
 from shared import sandbox
 from shared.bus import Delivery
 from shared.settings import Settings

@@ -16,8 +16,7 @@ from parley.protocol.tools import ToolSpec
 from services.executor.poll_requests import CannotPoll, poll_rule, polled_tool, polling_of
 from services.executor.sources.packs import past_of
 from services.executor.step_executors import StepExecutors
-from services.executor.tool_calls import call_with_timeout
-from services.executor.tools import RegisteredTool, Registry, ToolInvocation, ToolResult
+from services.executor.tools import RegisteredTool, Registry, ToolInvocation, ToolResult, call_with_timeout
 from shared.domain import commands as c
 from shared.domain.batches import next_batch
 from shared.domain.errors import Invalid

@@ -13,8 +13,7 @@ from parley.events.values import ToolRule
 from parley.polling import MAX_VALUE, Polling, holds
 from parley.protocol.tools import PollNow, PollResult, past_calls
 from services.executor.sources.nodes import ORIGIN
-from services.executor.tool_calls import call_with_timeout
-from services.executor.tools import RegisteredTool, Registry, ToolInvocation
+from services.executor.tools import RegisteredTool, Registry, ToolInvocation, call_with_timeout
 from shared.domain.batches import find_action
 from shared.domain.errors import CommandRefused
 from shared.domain.memory import action_history

@@ -10,7 +10,7 @@ from services.executor.tools import ToolResult
 from shared.domain.memory import text_of
 from shared.domain.session import Session
 from shared.logging import conceal, excerpt_of
-from shared.repair.bounds import is_finite
+from shared.repair.schema import is_finite
 
 EXCERPT = 4_000  # characters
 SHORT_EXCERPT = 200  # characters, once the session has no room left

@@ -13,10 +13,9 @@ from parley.step_executor import Result as StepResult
 from parley.step_executor import StepContext, StepExecutor
 from services.executor.result_limits import with_json_value
 from services.executor.session_files import CallFiles, ObjectStore
-from services.executor.sources.opening import open_plugins
+from services.executor.sources.loading import open_plugins
 from services.executor.sources.packs import context_of
-from services.executor.tool_calls import run_within_deadline
-from services.executor.tools import RegisteredTool, ToolInvocation, ToolResult
+from services.executor.tools import RegisteredTool, ToolInvocation, ToolResult, run_within_deadline
 from shared.domain.plan_steps import step_of
 from shared.logging import excerpt_of
 from shared.plugins import load_named

@@ -17,44 +17,35 @@ from starlette.types import ASGIApp
 from parley.protocol.bounds import MAX_MESSAGE_BYTES
 from parley.protocol.server import Greeting
 from services.gateway.access import login_link
-from services.gateway.access.auth import Authenticator, ConfigurationError
-from services.gateway.access.keys import SESSION_ID, derive_key
+from services.gateway.access.auth import SESSION_ID, Authenticator, ConfigurationError, Tickets, derive_key
 from services.gateway.access.login_link import LoginByLink
 from services.gateway.access.logouts import Logouts
-from services.gateway.access.quota import Quotas
-from services.gateway.access.rate_limits import LoginThrottle
-from services.gateway.access.root_path import RemoveRootPath
-from services.gateway.access.tickets import Tickets
+from services.gateway.access.origins import RemoveRootPath
+from services.gateway.access.quota import LoginThrottle, Quotas
 from services.gateway.api_errors import UNAVAILABLE, ApiError
-from services.gateway.http_protocol import UvicornConfig
 from services.gateway.live.audience import Protocol
+from services.gateway.live.http_protocol import UvicornConfig
 from services.gateway.live.hub import Hub
 from services.gateway.live.socket import SocketConnection
-from services.gateway.ports import Core, GatewayBus, SessionStore
+from services.gateway.ports import Core, DeferredLog, GatewayBus, SessionStore
 from services.gateway.readiness import ReadinessChecker
 from services.gateway.rest import (
     account,
-    chat,
-    dead_letters,
-    error_responses,
     execution_plans,
     files,
     flows,
-    journal,
-    messages,
     metrics,
-    plans,
     records,
     references,
+    requests,
     sessions,
     templates,
     tools,
 )
-from services.gateway.rest.bodies import RequireLogin
 from services.gateway.rest.models import PROBLEM_MEDIA_TYPE
 from services.gateway.rest.page import PAGE, SafeHeaders, serve_page
+from services.gateway.rest.requests import RequireLogin
 from services.gateway.rest.response_backpressure import ResponseBackpressure
-from services.gateway.session_log import DeferredLog
 from services.gateway.state import Gateway
 from shared.bus import Bus as NatsBus
 from shared.bus.log_format import WrongFormat
@@ -73,17 +64,12 @@ REHEARSAL = "rehearsal"
 RESOURCES = (
     account,
     sessions,
-    messages,
-    journal,
-    plans,
     execution_plans,
     templates,
     tools,
     files,
     flows,
     records,
-    chat,
-    dead_letters,
     metrics,
 )  # each a module of rest/ with its router
 
@@ -130,12 +116,10 @@ def build(
     app.include_router(login_link.router)
     app.add_api_websocket_route("/ws", socket)
     references.serve_references(app)
-    app.add_api_route(
-        "/api/{path:path}", error_responses.unknown_path, methods=error_responses.API_METHODS, include_in_schema=False
-    )
-    error_responses.install_handlers(app)
+    app.add_api_route("/api/{path:path}", requests.unknown_path, methods=requests.API_METHODS, include_in_schema=False)
+    requests.install_handlers(app)
     app.add_middleware(LoginByLink, authenticator=authenticator, login_throttle=login_throttle)
-    app.add_middleware(error_responses.BodyLimit, limit=MAX_MESSAGE_BYTES)
+    app.add_middleware(requests.BodyLimit, limit=MAX_MESSAGE_BYTES)
     app.add_middleware(ResponseBackpressure)
     app.add_middleware(RequireLogin)
     app.add_middleware(metrics.MetricsMiddleware)
@@ -209,8 +193,8 @@ async def socket(ws: WebSocket) -> None:
             quota = gateway.quotas.for_user(login.user.id)
             exit_stack.enter_context(quota.sockets.slot())
         except (ApiError, *UNAVAILABLE) as error:
-            await error_responses.delay_refusal(ws, error)
-            await ws.send_denial_response(error_responses.error_response(error))
+            await requests.delay_refusal(ws, error)
+            await ws.send_denial_response(requests.error_response(error))
             return
         await ws.accept()
         core = gateway.core_for(login.user)

@@ -1,17 +1,31 @@
-"""The interfaces to the bus and to plan_store, implemented by the real ones and by the tests' fakes."""
+"""The gateway's bus, log and plan_store: interfaces, for the real ones and the tests' fakes, and requests to them."""
 
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
+from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
 from pydantic import ValidationError
 
-from parley.events.values import Artefact
+from parley.events import Due, SessionEvent
+from parley.events.values import Artefact, FileRef
 from parley.protocol.server import Delta
 from services.gateway.access.users import session_not_found
 from services.gateway.api_errors import HINTS, UNAVAILABLE, ApiError
+from shared.bus import Bus
 from shared.bus.errors import BusUnavailable, MessageTooLarge
-from shared.log import ReplicatedLog, SessionAtPosition
+from shared.domain.files import object_name
+from shared.domain.session import Session
+from shared.log import (
+    STORES_NOTHING,
+    Indeterminate,
+    LogFull,
+    LogUnavailable,
+    ReplicatedLog,
+    SessionAtPosition,
+    StoredMessage,
+)
 from shared.retry import retry_while_unavailable
 from shared.store import StoreRefused
 from shared.store_api import StoreMessage, Verb
@@ -27,6 +41,7 @@ ERROR_CODES = {
     "stale": "stale_version",
     "bad_request": "invalid",
 }
+EVIDENCE_TTL = 10.0  # seconds that an append is evidence of whether the log stores events
 
 
 class BusSubscription(Protocol):
@@ -116,3 +131,76 @@ def store_error(refused: StoreRefused) -> ApiError:
     is_refusal = refused.code not in ("behind", "failed")
     code = ERROR_CODES.get(refused.code, refused.code) if is_refusal else "unavailable"
     return ApiError(code, str(refused), HINTS["upgrade_needed"] if code == "upgrade_needed" else "")
+
+
+async def file_bytes(session: Session, name: str, core: Core) -> bytes:
+    """The file's content. Raises ApiError(not_found), BusUnavailable."""
+    ref = session.files.get(name)
+    data = await _fetch_verified(session.id, ref, core) if ref else None
+    if data is None:
+        raise ApiError("not_found", f"The session has no file {name[:200]}.")
+    return data
+
+
+async def copy_files(parent: Session, fork_id: str, core: Core) -> None:
+    """Copy the parent's files to the fork, so that they survive a purge of the parent.
+
+    Copying again is cheap. Raises ApiError, BusUnavailable.
+    """
+    refs = {ref.sha256: ref for ref in parent.files.values()}
+    with core.storing(sum(ref.size for ref in refs.values())):
+        for ref in refs.values():
+            data = await _fetch_verified(parent.id, ref, core)
+            if data is None:
+                raise ApiError("not_found", "The session's files are no longer there: it cannot be forked with them.")
+            await core.bus.keep(object_name(fork_id, ref), data)
+
+
+async def _fetch_verified(session_id: str, ref: FileRef, core: Core) -> bytes | None:
+    """The stored bytes; None if they are missing or their hash differs from the log's."""
+    data = await core.bus.fetch(object_name(session_id, ref))
+    return data if data is not None and sha256(data).hexdigest() == ref.sha256 else None
+
+
+class DeferredLog:
+    """Delegates to the bus's log once the bus is connected; until then every call raises LogUnavailable."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._stored_at = self._unanswered_at = -EVIDENCE_TTL
+
+    @property
+    def clustered(self) -> bool:
+        try:
+            return self._bus.log.clustered
+        except BusUnavailable:
+            return False
+
+    async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
+        log = self._connected_log()
+        try:
+            position = await log.append(event, after=after, due=due)
+        except Indeterminate:
+            self._unanswered_at = time.monotonic()
+            raise
+        self._stored_at, self._unanswered_at = time.monotonic(), -EVIDENCE_TTL
+        return position
+
+    async def check_writable(self) -> None:
+        """As of the last append, if there has just been one: a check stores something."""
+        if time.monotonic() - self._unanswered_at < EVIDENCE_TTL:
+            raise LogFull(STORES_NOTHING)
+        if time.monotonic() - self._stored_at >= EVIDENCE_TTL:
+            await self._connected_log().check_writable()
+            self._stored_at = time.monotonic()
+
+    async def read(
+        self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False
+    ) -> list[StoredMessage]:
+        return await self._connected_log().read(session_id, after=after, limit=limit, leader=leader)
+
+    def _connected_log(self) -> ReplicatedLog:
+        try:
+            return self._bus.log
+        except BusUnavailable as error:
+            raise LogUnavailable(str(error)) from error

@@ -9,19 +9,17 @@ from typing import Any
 import structlog
 
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.handlers import RequestHandlers, project
-from services.plan_store.operations.health import DatabaseAheadOfLog, StoreHealth, check_database_not_ahead
-from services.plan_store.operations.metrics import run_counts
-from services.plan_store.projection import upgrades
+from services.plan_store.handlers import RequestHandlers, project, run_when_available
+from services.plan_store.operations.health import DatabaseAheadOfLog, StoreHealth, check_database_not_ahead, run_counts
+from services.plan_store.projection import unprojected
 from services.plan_store.projection.projector import Projector
 from services.plan_store.projection.writer import MAX_BATCH
-from services.plan_store.retries import run_when_available
 from services.plan_store.scheduler.clock import BrokerClock
 from services.plan_store.scheduler.scheduler import Scheduler
 from services.plan_store.scheduler.template_runner import TemplateRunner
 from services.plan_store.scheduler.templates import TemplateStore
 from shared.bus import Bus, Delivery, Subscription
-from shared.bus.application import Application
+from shared.bus.broker import Application
 from shared.settings import Settings
 from shared.store_api import HEALTH, QUEUE, VERBS
 from shared.worker.run import serve
@@ -129,7 +127,7 @@ class PlanStore(Application):
 
     async def _project_waiting_sessions(self) -> None:
         """Record the sessions that need a newer release; project the recorded ones that this release can fold."""
-        await upgrades.find_waiting(self.database)
+        await unprojected.find_waiting(self.database)
         await self._scheduler.project_waiting()
 
     async def _stop_tasks(self) -> None:

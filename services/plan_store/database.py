@@ -8,11 +8,24 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import asyncpg  # type: ignore[import-untyped]
 from pydantic_core import from_json, to_json
-from sqlalchemy import Connection, Executable, Table, create_engine, event, inspect, text
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Executable,
+    Table,
+    Update,
+    bindparam,
+    create_engine,
+    event,
+    inspect,
+    or_,
+    text,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DataError, DBAPIError, DisconnectionError, IntegrityError, ProgrammingError
@@ -24,11 +37,51 @@ from shared.bus.log_format import WrongFormat, refusal
 from shared.bus.topology import LOG_FORMAT
 from shared.unavailable import Unavailable, database_advice
 
+Values = dict[str, Any]
 MIGRATIONS = Path(__file__).parent / "migrations"
 LOCK = 7_235_401  # PostgreSQL's advisory lock for migrations; the next number is that of rebuilds
 CONNECT_TIMEOUT = 30  # seconds; a busy server may take more than five
 COMMAND_TIMEOUT = 60  # seconds for one command to PostgreSQL
 BUSY_MS = 10_000  # that SQLite waits for another writer
+
+
+class Upsert(NamedTuple):
+    """Insert a row, or overwrite the row with the same primary key."""
+
+    table: Table
+    values: Values
+
+
+class RowUpdate(NamedTuple):
+    """Run an UPDATE statement. `values` has the new columns and the statement's own parameters."""
+
+    statement: Update
+    values: Values
+
+
+class Delete(NamedTuple):
+    """Delete the rows that match."""
+
+    table: Table
+    where: ColumnElement[bool]
+
+
+RowChange = Upsert | RowUpdate | Delete
+
+
+def update_rows(table: Table, key: Values, values: Values, *, only: tuple[str, ...] = ()) -> RowUpdate:
+    """Update columns of the rows that match `key`; with `only`, those in one of these statuses.
+
+    The statement is cached: composing it takes longer than running it.
+    """
+    return RowUpdate(_update(table, tuple(key), only), values | {f"key_{name}": value for name, value in key.items()})
+
+
+@cache
+def _update(table: Table, names: tuple[str, ...], statuses: tuple[str, ...]) -> Update:
+    statement = update(table).where(*(table.c[name] == bindparam(f"key_{name}") for name in names))
+    # No IN: such a statement cannot be executed for many rows at once.
+    return statement.where(or_(*(table.c.status == status for status in statuses))) if statuses else statement
 
 
 class DatabaseUnavailable(Unavailable):

@@ -16,20 +16,26 @@ from services.plan_store.operations.purge import purge
 from services.plan_store.projection.history import StoreLog
 from services.plan_store.projection.projector import Projector
 from services.plan_store.queries import plans, sessions
-from services.plan_store.queries.diff import diff
 from services.plan_store.queries.library import list_library, list_proposals, similar
+from services.plan_store.queries.plans import diff, plan_tasks
 from services.plan_store.queries.recall import forget, list_memories, recall
-from services.plan_store.queries.tasks import plan_tasks
-from services.plan_store.retries import run_when_available
 from services.plan_store.scheduler.templates import TemplateStore
 from shared import store_api as api
 from shared.bus import Delivery
 from shared.domain.session import SESSION
 from shared.log import LogUnavailable
+from shared.retry import retry_while_unavailable
+from shared.unavailable import Unavailable
 
 log = structlog.get_logger("plan_store")
 MAX_PAYLOAD = 4 * 1024 * 1024  # bytes of a message with the documented max_payload
 Responder = Callable[[str, bytes], Awaitable[bytes]]
+
+
+@retry_while_unavailable(Unavailable, first=0.25, longest=10)
+async def run_when_available[T](attempt: Callable[[], Awaitable[T]]) -> T:
+    """Run `attempt`, which must be idempotent, until it succeeds."""
+    return await attempt()
 
 
 async def project(projector: Projector, delivery: Delivery) -> None:

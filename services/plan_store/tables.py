@@ -1,11 +1,81 @@
 """The tables. Those in `PROJECTED` can be rebuilt from the log at any time; a rebuild keeps the others."""
 
-from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, ForeignKey, Index, Integer, MetaData, Table
+from datetime import UTC, datetime
+from typing import Any
 
-from services.plan_store.columns import BoundedInteger, SafeJson, SafeText, UtcDateTime
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+)
+from sqlalchemy.engine.interfaces import Dialect
+from sqlalchemy.types import TypeDecorator
 
+from shared.domain.storable import storable
+
+MAX_INTEGER = 2**48  # a sum over thousands of such values still fits into 64 bits
+MIN_TIME = datetime(1, 1, 2, tzinfo=UTC)
+MAX_TIME = datetime(9999, 12, 30, tzinfo=UTC)
 NAMES = {"pk": "pk_%(table_name)s", "fk": "fk_%(table_name)s_%(column_0_name)s", "ix": "ix_%(column_0_N_label)s"}
 METADATA = MetaData(naming_convention=NAMES)
+
+
+class SafeText(TypeDecorator[str]):
+    """Text without NUL characters, which PostgreSQL cannot store."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else value.replace("\x00", "\ufffd")
+
+
+class SafeJson(TypeDecorator[Any]):
+    """JSON without NUL characters, of which PostgreSQL makes no text."""
+
+    impl = JSON
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+        return storable(value)
+
+
+class BoundedInteger(TypeDecorator[int]):
+    """A whole number from 0 to 2^48; larger ones are stored as 2^48."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: int | None, dialect: Dialect) -> int | None:
+        return None if value is None else min(value, MAX_INTEGER)
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware time, stored as UTC (SQLite has no time zones). Times at the edge of the calendar are clamped."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        if value is None:
+            return None
+        utc = min(max(value, MIN_TIME), MAX_TIME).astimezone(UTC)
+        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        time: datetime = value
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 def _session_id() -> Column[str]:

@@ -1,20 +1,42 @@
 """The prompt for the next turn of an agentflow session, and the replies it accepts. Pure: session in, text out."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
 
 from parley.events.values import Recalled
 from parley.protocol.pages import LibraryEntry
-from parley.protocol.tools import ToolSpec
-from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, Text, WordsDraft, json_value, streamed_list
-from services.planner.examples import example_line
-from services.planner.tool_choice import ToolChoice
+from parley.protocol.tools import ToolPage, ToolSpec
+from parley.reply import (
+    ONE_OF,
+    AcceptedOffer,
+    Kind,
+    QuestionDraft,
+    Reply,
+    Text,
+    WordsDraft,
+    json_value,
+    streamed_list,
+    with_kinds,
+    without_kinds,
+)
+from services.planner.recall import example_line
+from services.planner.tools import ToolChoice
 from shared.domain.session import Session
 from shared.domain.sub_goals import TURN_SUB_GOALS
 from shared.llm import Message
-from shared.llm.capabilities import capabilities
 from shared.llm.dialogue import (
     ANSWER_RULE,
     CONVERSATION,
@@ -26,7 +48,8 @@ from shared.llm.dialogue import (
     request_section,
     waiting_sections,
 )
-from shared.llm.sections import prompt
+from shared.llm.schema import MAX_LEVELS, Size, UnsupportedSchema, size, to_strict
+from shared.llm.sections import capabilities, prompt
 from shared.settings import Settings
 
 EXAMPLE = (
@@ -71,6 +94,9 @@ why your last proposal was not accepted.
 
 A good reply: {EXAMPLE}
 """
+AROUND = 5  # schema levels around the arguments of a call
+# limit for the argument schemas of all tools together; the rest of the reply needs little
+HALF = Size(2_000, 500, 50_000)
 
 
 class Planned(BaseModel):
@@ -204,3 +230,65 @@ def render_partial(partial: Mapping[str, Any]) -> str:
         if isinstance(call, Mapping) and call.get("tool"):
             lines.append(f"- `{call['tool']}` {action.get('text') or ''}".rstrip())
     return "\n".join(lines).strip()
+
+
+def turn_reply(page: ToolPage, *, searchable: bool) -> type[TurnReply]:
+    """The reply type for this page of tools. Without tools it offers no turn.
+
+    With `searchable` the model may ask for other tools, if there are any.
+    """
+    withheld = [] if searchable and page.others else ["more_tools"]
+    if not page.tools:
+        return without_kinds(TurnReply, *withheld, "turn")
+    key = json.dumps([[spec.name, spec.parameters] for spec in page.tools])
+    return without_kinds(_with_calls(key), *withheld)
+
+
+@lru_cache(maxsize=32)
+def _with_calls(key: str) -> type[TurnReply]:
+    calls = _calls([(name, parameters) for name, parameters in json.loads(key)])
+    planned: Any = Annotated[Planned, WithJsonSchema(_planned({"anyOf": calls} if len(calls) > 1 else calls[0]))]
+    actions: Any = (list[planned], Field(min_length=1, max_length=20))
+    turn = create_model("TurnDraft", __base__=TurnDraft, __doc__=TurnDraft.__doc__, actions=actions)
+    return with_kinds(TurnReply, [turn if kind is TurnDraft else kind for kind in TurnReply.kinds()])
+
+
+def _calls(tools: Sequence[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The schema of a call of each tool.
+
+    Arguments that the strict subset of JSON schema cannot express are JSON text, described by their own schema.
+    """
+    counted = Size()
+    calls: list[dict[str, Any]] = []
+    for name, parameters in tools:
+        try:
+            arguments = to_strict(parameters, nullable=True, levels=MAX_LEVELS - AROUND)
+        except UnsupportedSchema:
+            arguments = _as_text(parameters)
+        if not (counted + size(arguments)).within(HALF):
+            arguments = _as_text(parameters)
+        counted += size(arguments)
+        calls.append(_call(name, arguments))
+    return calls
+
+
+def _as_text(parameters: dict[str, Any]) -> dict[str, Any]:
+    schema = json.dumps(parameters, ensure_ascii=False)
+    return {"type": "string", "description": f"A JSON object as text, of this schema: {schema}"}
+
+
+def _call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The tool and its arguments in one object; `arguments` apart where they are text, or have such a name."""
+    tool, own = {"type": "string", "const": name}, arguments.get("properties")
+    if own is None or own.keys() & {"tool", "arguments"}:
+        return _object({"tool": tool, "arguments": arguments})
+    return _object({"tool": tool, **own})
+
+
+def _planned(call: dict[str, Any]) -> dict[str, Any]:
+    numbers = {"type": "array", "items": {"type": "integer"}, "maxItems": 20}
+    return _object({"call": call, "text": {"type": "string"}, "depends_on": numbers, "sub_goal": {"type": "string"}})
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

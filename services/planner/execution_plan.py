@@ -12,7 +12,6 @@ from parley.events.values import STEP_ID, Step
 from parley.protocol.tools import ToolSpec
 from parley.reply import without_kinds
 from services.planner.agentflow_prompt import MoreTools
-from services.planner.examples import Examples, no_examples
 from services.planner.execution_plan_prompt import (
     StepChanges,
     StepDraft,
@@ -22,7 +21,8 @@ from services.planner.execution_plan_prompt import (
     render_partial,
 )
 from services.planner.plan_changes import refusal, whole_plan
-from services.planner.tool_choice import ToolLookup, choose
+from services.planner.recall import Examples, no_examples
+from services.planner.tools import ToolLookup, choose
 from shared.domain import commands as c
 from shared.domain.messages import drafting_session
 from shared.domain.plan_steps import changed_begun_steps, changes_made, known_steps

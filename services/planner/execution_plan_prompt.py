@@ -11,13 +11,12 @@ from parley.protocol.pages import LibraryEntry
 from parley.protocol.tools import ToolSpec
 from parley.reply import ONE_OF, AcceptedOffer, JsonText, Kind, QuestionDraft, Reply, Text, WordsDraft
 from services.planner.agentflow_prompt import MoreTools, found_sections, tool_sections
-from services.planner.examples import example_line
 from services.planner.plan_changes import CHANGES_RULE, ChangesDraft, DraftedStep, streamed_steps
-from services.planner.tool_choice import ToolChoice
+from services.planner.recall import example_line
+from services.planner.tools import ToolChoice
 from shared.domain.session import Session
 from shared.domain.state import Action, Plan
 from shared.llm import Message
-from shared.llm.capabilities import capabilities
 from shared.llm.dialogue import (
     ANSWER_RULE,
     CONVERSATION,
@@ -30,7 +29,7 @@ from shared.llm.dialogue import (
     request_section,
     waiting_sections,
 )
-from shared.llm.sections import prompt
+from shared.llm.sections import capabilities, prompt
 from shared.repair.reader import outline
 from shared.settings import Settings
 

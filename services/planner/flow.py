@@ -5,20 +5,23 @@ proposal to the model with the reasons, a bounded number of times. After that, o
 walked by its conditions.
 """
 
+import hashlib
+import json
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import structlog
+from cachetools import LRUCache
 
 from parley.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from parley.protocol.flows import FlowPage, FlowSpec, tool_of
-from services.planner.examples import Examples
 from services.planner.flow_prompt import NewNode, PathDraft, PathReply, build_prompt, render_partial
-from services.planner.path_cache import Chain, PathCache
+from services.planner.recall import Examples
 from shared.domain import commands as c
 from shared.domain.flow_paths import as_action
 from shared.domain.messages import drafting_session, drafts_at_once
 from shared.domain.session import Session
+from shared.domain.subjects import memory_subject, recall_subject
 from shared.domain.transcript_queries import questions, said_since_request
 from shared.domain.worker_commands import WorkerCommand
 from shared.flows import chain_problems, full_path, group_by_flow, split_tool_name
@@ -27,8 +30,43 @@ from shared.llm.dialogue import MAX_QUESTIONS, refuse_repeated, reply_for, to_co
 from shared.llm.errors import ModelFailed
 from shared.worker import WorkContext
 
+type Chain = tuple[tuple[str, tuple[str, ...]], ...]
 log = structlog.get_logger("planner")
 WHICH_FLOW = "Which flow should this go through?"
+
+
+class CachedPath(NamedTuple):
+    chain: Chain
+    reasoning: str
+
+
+class PathCache:
+    """Holds at most `size` paths and evicts the least recently used."""
+
+    def __init__(self, size: int) -> None:
+        self._paths: LRUCache[str, CachedPath] = LRUCache(maxsize=size)
+
+    def key(self, session: Session, page: FlowPage) -> str:
+        """A hash of what a path depends on: the user, their words, the flows, and the flows' states.
+
+        It is the same only for sessions about the same subject. One that may be about somebody unknown shares no path.
+        """
+        words = [session.words.request, said_since_request(session)]
+        knowledge = [(known.name, known.text) for known in session.words.knowledge]
+        may_share = session.subjects == "unstated" or memory_subject(session) is not None
+        subject = recall_subject(session) if may_share else f"session {session.id}"
+        parts = [session.owner, subject, words, knowledge, page.model_dump(mode="json", exclude={"troubles"})]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def get(self, key: str) -> CachedPath | None:
+        return self._paths.get(key)
+
+    def put(self, key: str, chain: Chain, reasoning: str) -> None:
+        if key and self._paths.maxsize:
+            self._paths[key] = CachedPath(chain, reasoning)
+
+    def __len__(self) -> int:
+        return len(self._paths)
 
 
 class FlowLookup(Protocol):

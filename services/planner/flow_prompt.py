@@ -9,11 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from parley.protocol.flows import FlowPage, FlowSpec
 from parley.protocol.pages import LibraryEntry
 from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, WordsDraft, streamed_list
-from services.planner.examples import example_line
+from services.planner.recall import example_line
 from shared.domain.session import Session
 from shared.flows import shorten_state
 from shared.llm import Message
-from shared.llm.capabilities import capabilities
 from shared.llm.dialogue import (
     ANSWER_RULE,
     CONVERSATION,
@@ -25,7 +24,7 @@ from shared.llm.dialogue import (
     request_section,
     waiting_sections,
 )
-from shared.llm.sections import prompt
+from shared.llm.sections import capabilities, prompt
 from shared.settings import Settings
 
 EXAMPLE = (

@@ -13,9 +13,9 @@ from parley.events.values import Step
 from parley.plan_generator import Draft, DraftContext, PlanGenerator
 from parley.protocol.tools import ToolPage, ToolSpec
 from parley.reply import Reply
-from services.planner.examples import Examples
 from services.planner.execution_plan import MAX_PROPOSALS, check_steps, draft_steps, plan_of_task
-from services.planner.tool_choice import ToolLookup
+from services.planner.recall import Examples
+from services.planner.tools import ToolLookup
 from shared.domain import commands as c
 from shared.domain.errors import CommandRefused
 from shared.domain.messages import drafting_session

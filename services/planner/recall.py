@@ -1,20 +1,21 @@
-"""Outcomes of the user's earlier sessions that resemble the request: hints for the first plan.
+"""What the planner recalls of the user's earlier sessions: outcomes that resemble the request, and examples."""
 
-The plan store finds them by words. If the endpoint offers embeddings, they are also compared by meaning.
-"""
-
+import json
 import math
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 import structlog
+from cachetools import TTLCache
 
 from parley.events.values import Recalled
+from parley.protocol.pages import LibraryEntry
 from shared.domain.session import Session
 from shared.domain.subjects import recall_subject
 from shared.llm.embeddings import Embeddings
-from shared.store_api import Memories, MemoryRecord
+from shared.store_api import Memories, MemoryRecord, SimilarPage
 
 log = structlog.get_logger("planner")
 MAX_RECALLED = 3
@@ -29,6 +30,10 @@ STEM_LENGTH = 5  # characters: "returned" and "returning" share this prefix
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = "\u0e00"  # scripts from here on put no spaces between words
 type Vector = Sequence[float]
+MAX_EXAMPLES = 3
+EMPTY_SECONDS, MAX_EMPTY = 600.0, 10_000  # for which an empty library is remembered, and how many of them
+PROJECTED_SECONDS = 10.0  # within which plan_store has surely projected a judgement
+Examples = Callable[[Session], Awaitable[Sequence[LibraryEntry]]]
 
 
 class Asks(Protocol):
@@ -112,3 +117,51 @@ def _embedded_text(record: MemoryRecord) -> str:
 def _as_recalled(record: MemoryRecord) -> Recalled:
     fields = {name: getattr(record, name)[:MAX_FIELD] for name in ("request", "outcome", "lesson")}
     return Recalled(session_id=record.session_id, **fields)
+
+
+class SimilarExamples:
+    """Finds library entries with the path or steps that led to their answers.
+
+    Where a user's library has none to compare, plan_store is not asked again for `EMPTY_SECONDS`, unless somebody
+    judges an answer meanwhile. `now` is the clock in seconds.
+    """
+
+    def __init__(self, store: Asks, now: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._now = store, now
+        self._empty: TTLCache[tuple[str, str, str], bool] = TTLCache(MAX_EMPTY, EMPTY_SECONDS, timer=now)
+        self._judged_at = -math.inf
+
+    async def find(self, session: Session) -> tuple[LibraryEntry, ...]:
+        """None if recall is off or the request fails."""
+        library = (session.owner, session.workflow, recall_subject(session))
+        if not session.settings.recall or library in self._empty:
+            return ()
+        try:
+            page = await self._ask(session.words.request[:MAX_QUERY], *library)
+        except Exception as error:  # the planner can plan without examples
+            log.warning("no_examples", session=session.id, error=repr(error)[:500])
+            return ()
+        if page.compared == 0 and self._now() - self._judged_at > PROJECTED_SECONDS:
+            self._empty[library] = True
+        return tuple(entry for entry in page.items if entry.path or entry.steps)
+
+    async def on_judged(self, subject: str, data: bytes) -> None:
+        """Ask again, on `feed.*.*.answer.judged`: a library may have its first entry now, once it is projected."""
+        self._judged_at = self._now()
+        self._empty.clear()
+
+    async def _ask(self, request: str, user: str, workflow: str, subject: str) -> SimilarPage:
+        query = {"user": user, "query": request, "workflow": workflow, "limit": MAX_EXAMPLES, "subject": subject}
+        return SimilarPage.model_validate(await self._store.ask("library.similar", **query))
+
+
+async def no_examples(_: Session) -> Sequence[LibraryEntry]:
+    """No examples, for a planner without a library."""
+    return ()
+
+
+def example_line(entry: LibraryEntry) -> str:
+    """A request and how it was carried out, as one line."""
+    steps = [step.model_dump(mode="json", exclude_defaults=True) for step in entry.steps]
+    way = {"path": entry.path} if entry.path else {"steps": steps}
+    return json.dumps({"request": entry.request, **way}, ensure_ascii=False)

@@ -1,12 +1,20 @@
-"""A service's FastStream broker, with all its options.
+"""A service's FastStream broker with all its options, and the application that runs it.
+
+    app = application("generator", settings)
+
+    @app.broker.subscriber(durable="generator")
+    async def generate(delivery: Delivery) -> None: ...
 
 Only processes that consume import this module: FastStream takes a quarter of a second to load.
 """
 
 import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from faststream import FastStream
 from faststream._internal.broker.registrator import Registrator
 from faststream._internal.endpoint.subscriber import SubscriberUsecase
 from faststream.nats import NatsBroker
@@ -14,17 +22,14 @@ from faststream.nats.configs import NatsBrokerConfig
 from faststream.security import SASLPlaintext
 from nats.aio.msg import Msg
 
-from shared.bus.attempts import Attempts
+from shared.bus.bus import Bus
 from shared.bus.connection import address, options, retry_until_connected
 from shared.bus.deliveries import ignore_errors
-from shared.bus.middleware import MiddlewareFactory
+from shared.bus.middleware import Attempts, MiddlewareFactory
 from shared.bus.subscribers import DurableSubscriber, RequestSubscriber
 from shared.bus.topology import durable_named
 from shared.bus.users import inbox
 from shared.settings import Settings
-
-if TYPE_CHECKING:
-    from shared.bus.bus import Bus
 
 
 class Broker(NatsBroker):
@@ -33,7 +38,7 @@ class Broker(NatsBroker):
     Queries about consumers, attempts and replies to requests go over the connection of `bus`.
     """
 
-    def __init__(self, settings: Settings, name: str, bus: "Bus") -> None:
+    def __init__(self, settings: Settings, name: str, bus: Bus) -> None:
         server = address(settings)
         self._name = f"{name}-consumers"
         self._settings = settings
@@ -126,3 +131,38 @@ class Broker(NatsBroker):
         """Stop the durable subscribers, with a grace period for running handlers; then stop the others."""
         await asyncio.gather(*(ignore_errors(subscriber.stop()) for subscriber in self._durable))
         await ignore_errors(super().stop(exc_type, exc_val, exc_tb))
+
+
+class Application(FastStream):
+    """`start` waits for NATS. `stop` waits for running handlers. `shared/worker/run.py` runs it."""
+
+    def __init__(self, service: str, settings: Settings, bus: Bus) -> None:
+        super().__init__(bus.broker, logger=None)
+        self.service, self.settings, self.bus = service, settings, bus
+        self._opened = AsyncExitStack()
+        self.on_startup(bus.connect)
+        self.after_shutdown(bus.stop)
+        self.after_shutdown(self._opened.aclose)
+
+    @property
+    def broker(self) -> Broker:
+        return self.bus.broker
+
+    @property
+    def ready(self) -> bool:
+        return self.bus.ready
+
+    def resource[T](self, opening: Callable[[], AbstractAsyncContextManager[T]]) -> Callable[[], T]:
+        """Open a resource before the subscribers start, and close it after they stop. Call the result to get it."""
+        resources: list[T] = []
+
+        async def enter() -> None:
+            resources.append(await self._opened.enter_async_context(opening()))
+
+        self.on_startup(enter)
+        return lambda: resources[0]
+
+
+def application(service: str, settings: Settings) -> Application:
+    """A new application of this service, with its own bus."""
+    return Application(service, settings, Bus(settings, service))

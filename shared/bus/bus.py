@@ -16,12 +16,11 @@ from shared.bus.connection import connect
 from shared.bus.deliveries import ignore_errors
 from shared.bus.errors import BusUnavailable, MessageTooLarge
 from shared.bus.instrumentation import ConsumerState, consumer_state
-from shared.bus.jetstream import JetStreamLog
+from shared.bus.jetstream import JetStreamLog, Replication
 from shared.bus.jetstream_api import reported_as_unavailable
 from shared.bus.library import JetStreamLibrary
 from shared.bus.log_format import WrongFormat, wait_for_log
 from shared.bus.logins import end_login, ended_logins, redeem
-from shared.bus.replication import Replication
 from shared.bus.requests import ERROR, ERROR_CODE, TOO_LARGE, Answer, has_inbox, payload_limit, respond
 from shared.bus.timers import arm_timer, disarm_timer, timer_payload
 from shared.bus.topology import SESSIONS

@@ -15,7 +15,7 @@ from shared.bus.errors import Unprocessable
 from shared.bus.jetstream_api import NATS_ERRORS
 from shared.bus.topology import SESSIONS
 from shared.log import subject_of
-from shared.telemetry import metrics, names, tracing
+from shared.telemetry import metrics, tracing
 
 
 @contextlib.contextmanager
@@ -41,14 +41,14 @@ def _span(delivery: Delivery) -> contextlib.AbstractContextManager[object]:
     if tokens[0] not in ("session", "timerfired") or len(tokens) < 3:
         return contextlib.nullcontext()
     attributes: dict[str, tracing.Value] = {
-        names.MESSAGING: names.NATS,
-        names.MESSAGING_OPERATION: "process",
-        names.MESSAGING_OPERATION_TYPE: "process",
-        names.SUBJECT: delivery.subject,
-        names.CONSUMER: delivery.consumer,
-        names.EVENT: ".".join(tokens[3:]) or tokens[2],
-        names.POSITION: delivery.position,
-        names.DELIVERIES: delivery.deliveries,
+        tracing.MESSAGING: tracing.NATS,
+        tracing.MESSAGING_OPERATION: "process",
+        tracing.MESSAGING_OPERATION_TYPE: "process",
+        tracing.SUBJECT: delivery.subject,
+        tracing.CONSUMER: delivery.consumer,
+        tracing.EVENT: ".".join(tokens[3:]) or tokens[2],
+        tracing.POSITION: delivery.position,
+        tracing.DELIVERIES: delivery.deliveries,
     }
     parent = delivery.headers.get(tracing.HEADER)
     return tracing.session_span(
@@ -60,13 +60,13 @@ def _span(delivery: Delivery) -> contextlib.AbstractContextManager[object]:
 def observe_append(event: SessionEvent, due: Due) -> Iterator[metrics.Timing]:
     """Time and trace an append. The caller sets `outcome`."""
     attributes: dict[str, tracing.Value] = {
-        names.MESSAGING: names.NATS,
-        names.MESSAGING_OPERATION: "publish",
-        names.MESSAGING_OPERATION_TYPE: "send",
-        names.SUBJECT: subject_of(event, due),
-        names.EVENT: event.type,
-        names.VERSION: event.version,
-        names.DUE: due,
+        tracing.MESSAGING: tracing.NATS,
+        tracing.MESSAGING_OPERATION: "publish",
+        tracing.MESSAGING_OPERATION_TYPE: "send",
+        tracing.SUBJECT: subject_of(event, due),
+        tracing.EVENT: event.type,
+        tracing.VERSION: event.version,
+        tracing.DUE: due,
     }
     name = f"publish {event.type}"
     with (
@@ -76,7 +76,7 @@ def observe_append(event: SessionEvent, due: Due) -> Iterator[metrics.Timing]:
         try:
             yield timing
         finally:
-            span.set_attribute(names.OUTCOME, timing.outcome)
+            span.set_attribute(tracing.OUTCOME, timing.outcome)
 
 
 class ConsumerState(NamedTuple):

@@ -1,5 +1,6 @@
 """The session log on NATS JetStream."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -7,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import nats.js.errors
+import structlog
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 from nats.js import JetStreamContext
@@ -17,7 +19,6 @@ from shared.bus.artefacts import Artefacts
 from shared.bus.errors import BusUnavailable
 from shared.bus.instrumentation import observe_append
 from shared.bus.jetstream_api import NATS_ERRORS, stream_info
-from shared.bus.replication import Replication
 from shared.bus.topology import SESSIONS, USED_TICKETS
 from shared.log import (
     STORES_NOTHING,
@@ -34,6 +35,8 @@ from shared.log import (
 )
 from shared.telemetry import tracing
 
+REQUEST_TIMEOUT, POLL_INTERVAL = 2.0, 0.5  # seconds for one request, and between two requests
+log = structlog.get_logger("bus")
 WRONG_SEQUENCE = 10071
 FULL_CODES = (10023, 10047, 10077)  # error codes: the server, its disk or the stream has no room
 APPEND_TIMEOUT = READ_TIMEOUT = 2.0  # seconds; after a lost answer the caller reads the tail
@@ -41,6 +44,34 @@ WRITE_TIMEOUT = 1.0  # seconds for the page of `check_writable`
 PROBE = "readiness-probe"  # no ticket has this id
 PAGE = b" " * 4096  # a smaller message may fit where a full disk has no room for an event
 BATCH = 500
+
+
+class Replication:
+    """The stream's replication. Until it is known, the log counts as clustered, which is the safe assumption."""
+
+    def __init__(self) -> None:
+        self._replicas: int | None = None
+
+    @property
+    def clustered(self) -> bool:
+        return self._replicas != 1
+
+    async def read(self, client: Client) -> bool:
+        """Read the replica count; False if the stream is missing or does not answer."""
+        try:
+            config = (await stream_info(client, SESSIONS, seconds=REQUEST_TIMEOUT))["config"]
+        except NATS_ERRORS:
+            return False
+        replicas = int(config.get("num_replicas", 1))
+        if self._replicas not in (None, replicas):
+            log.warning("replication_changed", stream=SESSIONS, before=self._replicas, now=replicas)
+        self._replicas = replicas
+        return True
+
+    async def follow(self, client: Client) -> None:
+        """Read the replica count, and retry until the stream answers."""
+        while not await self.read(client):  # noqa: ASYNC110  there is no event for a stream being provisioned
+            await asyncio.sleep(POLL_INTERVAL)
 
 
 class JetStreamLog:

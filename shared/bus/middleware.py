@@ -2,27 +2,59 @@
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, cast
 
+import nats.js.errors
 import structlog
 from faststream import BaseMiddleware, ContextRepo
 from faststream.nats import NatsMessage
+from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from shared.bus.attempts import Attempts
 from shared.bus.deliveries import Delivery, acknowledge
 from shared.bus.errors import BusUnavailable, Unprocessable
 from shared.bus.instrumentation import observe_delivery
+from shared.bus.jetstream_api import reported_as_unavailable
+from shared.bus.topology import ATTEMPTS
 from shared.log import UpgradeNeeded
 from shared.services import WORKERS
 from shared.settings import Settings
 
+_TIMEOUT = 2  # seconds for one answer
 log = structlog.get_logger("bus")
 DELAYS = (0.2, 1.0, 5.0, 15.0, 30.0)  # seconds until the next delivery, by the number of failures
 ACKNOWLEDGED = "$JS.ACK."  # prefix of the reply subject of a durable consumer's deliveries
 
 CallNext = Callable[[Any], Any]
+
+
+class Attempts:
+    """The subject `attempt.<stream>.<consumer>.<position>` has a message's count. Methods raise BusUnavailable."""
+
+    def __init__(self, client: Client) -> None:
+        self._jetstream = client.jetstream(timeout=_TIMEOUT)
+
+    async def add(self, reply: str, attempts: int) -> None:
+        """Add to the attempts at the message with this acknowledgement subject."""
+        with reported_as_unavailable("An attempt cannot be recorded"):
+            await self._jetstream.publish(_subject(reply), headers={"Nats-Incr": f"{attempts:+}"}, timeout=_TIMEOUT)
+
+    async def count(self, reply: str) -> int:
+        """The attempts that were added."""
+        with reported_as_unavailable("The attempts at a message cannot be read"):
+            try:
+                message = await self._jetstream.get_last_msg(ATTEMPTS, _subject(reply))
+            except nats.js.errors.NotFoundError:
+                return 0
+        return int(json.loads(message.data or b"{}")["val"])
+
+
+def _subject(reply: str) -> str:
+    """`$JS.ACK.<stream>.<consumer>.<deliveries>.<position>.…`, where newer servers add two tokens after ACK."""
+    stream, consumer, _, position = reply.split(".")[:11][-7:-3]
+    return f"attempt.{stream}.{consumer}.{position}"
 
 
 class MiddlewareFactory:

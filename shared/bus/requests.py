@@ -11,7 +11,7 @@ from nats.aio.msg import Msg
 from shared.bus.errors import BusUnavailable
 from shared.bus.jetstream_api import NATS_ERRORS
 from shared.bus.users import ANSWER_TIMEOUT, INBOX
-from shared.telemetry import metrics, names, tracing
+from shared.telemetry import metrics, tracing
 
 ERROR, ERROR_CODE, TOO_LARGE = "Nats-Service-Error", "Nats-Service-Error-Code", "413"  # the headers of NATS services
 log = structlog.get_logger("bus")
@@ -30,7 +30,7 @@ async def respond(client: Client, message: Msg, answer: Answer, *, subject: str)
     """Send the answer, unless it is None or too late. `subject`: the subscribed pattern, used as a metric label."""
     try:
         parent = (message.headers or {}).get(tracing.HEADER)
-        attributes = {names.RPC: names.NATS, names.RPC_METHOD: subject}
+        attributes = {tracing.RPC: tracing.NATS, tracing.RPC_METHOD: subject}
         with tracing.child_span(subject, kind="server", parent=parent, attributes=attributes):
             began = time.perf_counter()
             data = await answer(message)

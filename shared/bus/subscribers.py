@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
+import nats.js.errors
+import structlog
 from faststream import AckPolicy
 from faststream._internal.endpoint.subscriber.call_item import CallsCollection
 from faststream.nats import ConsumerConfig, JStream, NatsMessage, PullSub
@@ -19,16 +21,63 @@ from faststream.nats.subscriber.usecases import CoreSubscriber, PullStreamSubscr
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from shared.bus import consumers
 from shared.bus.deliveries import Delivery, PullRequests, Slots, acknowledge, delivery_of, ignore_errors
+from shared.bus.instrumentation import record_lag
+from shared.bus.jetstream_api import NATS_ERRORS
 from shared.services import Consumer
+from shared.telemetry import metrics
 
 if TYPE_CHECKING:
     from shared.bus.bus import Bus, Subscription
 
+log = structlog.get_logger("bus")
 PULL_TIMEOUT = 1.5  # seconds that a pull request waits at the server
 EXPIRY_MARGIN = 1.0  # seconds after its end in which the server must have reported it
 EXPIRED_STATUS = "408"  # the status of an expired pull request
+WATCH_INTERVAL = 5.0  # seconds between two checks that a consumer exists
+POLL_INTERVAL = 0.25  # seconds between two checks for an unprovisioned consumer
+
+
+async def watch_consumer(client: Client, durable: Consumer) -> None:
+    """Log when the consumer is deleted and when it is back: a deleted consumer is otherwise just silent."""
+    while True:
+        await asyncio.sleep(WATCH_INTERVAL)
+        if await _is_gone(client, durable):
+            log.error("consumer_gone", stream=durable.stream, consumer=durable.name)
+            await wait_until_provisioned(client, durable)
+            log.info("consumer_back", stream=durable.stream, consumer=durable.name)
+
+
+async def _is_gone(client: Client, durable: Consumer) -> bool:
+    """Whether the server says that the consumer does not exist. Record its lag if it does."""
+    try:
+        info = await client.jetstream().consumer_info(durable.stream, durable.name)
+    except nats.js.errors.NotFoundError:
+        metrics.MISSING.labels(durable.name).set(1)
+        return True
+    except NATS_ERRORS:
+        return False
+    metrics.MISSING.labels(durable.name).set(0)
+    await record_lag(client, info)
+    return False
+
+
+async def wait_until_provisioned(client: Client, durable: Consumer) -> None:
+    """Wait until the consumer exists. FastStream would create a missing one with its own settings."""
+    waited = False
+    while True:
+        try:
+            await client.jetstream().consumer_info(durable.stream, durable.name)
+        except (*NATS_ERRORS, nats.js.errors.NotFoundError) as error:
+            if not waited:
+                waited = True
+                hint = "waiting; run `parley provision`"
+                log.warning(
+                    "not_provisioned", stream=durable.stream, consumer=durable.name, error=str(error), hint=hint
+                )
+            await asyncio.sleep(POLL_INTERVAL)
+        else:
+            return
 
 
 class DurableSubscriber(PullStreamSubscriber):
@@ -63,12 +112,12 @@ class DurableSubscriber(PullStreamSubscriber):
         """Wait until the consumer is provisioned, then subscribe and pull. Declares nothing."""
         if self.subscription:
             return
-        await consumers.wait_until_provisioned(self._client(), self.durable)
+        await wait_until_provisioned(self._client(), self.durable)
         inbox = self.connection.new_inbox()
         self.subscription = await self.connection.subscribe(inbox, cb=self._received)  # type: ignore[assignment]
         self.add_task(self._pull, (inbox,))
         self.add_task(self._expire_requests)
-        self.add_task(consumers.watch_consumer, (self._client(), self.durable))
+        self.add_task(watch_consumer, (self._client(), self.durable))
 
     async def _pull(self, inbox: str) -> None:
         """Pull as many messages as can start now, so that none waits here."""
@@ -101,7 +150,7 @@ class DurableSubscriber(PullStreamSubscriber):
         elif (message.headers or {}).get("Status") == EXPIRED_STATUS:
             self._requests.oldest_ended()
         else:  # refused (no leader, or no consumer): pulling at once would be a busy loop
-            await asyncio.sleep(consumers.POLL_INTERVAL)
+            await asyncio.sleep(POLL_INTERVAL)
             self._requests.expire()
         self._pull_if_needed()
 

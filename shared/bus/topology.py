@@ -118,7 +118,7 @@ def durable_named(name: str) -> Consumer:
 def consumers(settings: Settings) -> list[tuple[str, Config]]:
     """(stream, configuration) of every durable consumer.
 
-    `max_deliver` is unlimited: shared/bus/attempts.py counts, because not every delivery is an attempt.
+    `max_deliver` is unlimited: shared/bus/middleware.py counts, because not every delivery is an attempt.
     """
     common: Config = {
         "ack_policy": "explicit",

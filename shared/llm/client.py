@@ -16,10 +16,9 @@ from pydantic import BaseModel
 
 from parley.events.values import CallOutcome, ModelCall
 from shared.llm.completion import ErrorAnswer, PartialReply, Tokens, cost, estimate
-from shared.llm.endpoint import openai_client
+from shared.llm.endpoint import observe_call, openai_client
 from shared.llm.errors import ModelFailed, ModelMisconfigured, ModelUnreachable
 from shared.llm.faults import InvalidReply, SettingNames, TransientFault, UnsupportedRequest, classify
-from shared.llm.instrumentation import observe_call
 from shared.llm.parsing import read_reply
 from shared.llm.retry_after import asked_wait, duration_text
 from shared.llm.schema import Capabilities, chat_messages, instruction, response_format

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from shared.llm.instrumentation import provider
+from shared.llm.endpoint import provider
 from shared.llm.types import IMPORT_LOCK
 from shared.logging import excerpt_of
 from shared.settings import Settings
-from shared.telemetry import names, tracing
+from shared.telemetry import tracing
 
 if TYPE_CHECKING:
     import httpx2
@@ -60,10 +60,10 @@ class Embeddings:
         model = self._settings.parley_embedding_model
         host = self._client.base_url.host
         attributes = {
-            names.OPERATION: "embeddings",
-            names.PROVIDER: provider(host),
-            names.MODEL: model,
-            names.SERVER: host,
+            tracing.OPERATION: "embeddings",
+            tracing.PROVIDER: provider(host),
+            tracing.MODEL: model,
+            tracing.SERVER: host,
         }
         with tracing.child_span(f"embeddings {model}", kind="client", attributes=attributes):
             reply = await self._client.embeddings.create(

@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pydantic import JsonValue
 
 from shared.domain.references import Reference, is_whole, references
-from shared.repair.bounds import is_bounded
-from shared.repair.names import match_names
 from shared.repair.reader import SchemaReader, accepts_others, field_of, item_of, takes_null, without_null
-from shared.repair.schema import TYPE_WORDS, Schema, properties, required_names, types_of
+from shared.repair.repairer import match_names
+from shared.repair.schema import TYPE_WORDS, Schema, is_bounded, properties, required_names, types_of
 from shared.repair.values import MAX_QUOTE, json_type, normalized_text, quoted
 
 MAX_STEPS = 30_000  # about three for each value; what comes after them passes

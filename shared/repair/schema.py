@@ -4,14 +4,14 @@ This module does not evaluate schemas. The tool's server checks `pattern` and `f
 anyway, and a regular expression can take for ever.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import cast
 from urllib.parse import unquote
 
 from pydantic import JsonValue
 
-from shared.repair.bounds import is_bounded
-
+MAX_VALUES, MAX_LEVELS = 100_000, 64  # of any value
 type Schema = Mapping[str, JsonValue]
 TYPE_WORDS = {
     "string": "a text",
@@ -22,7 +22,7 @@ TYPE_WORDS = {
     "object": "an object",
     "null": "null",
 }
-MAX_NODES, MAX_DEPTH = 20_000, 32
+MAX_NODES, MAX_DEPTH = 20_000, 32  # of a schema
 MAX_PARTS = 32  # of one schema behind `$ref` and `allOf`
 MAX_FORMS, MAX_NESTED = 100, 12  # alternatives of one value, and levels of them
 _SCHEMA_KEYWORDS = ("additionalProperties", "contains", "not", "if", "then", "else", "propertyNames")
@@ -30,6 +30,36 @@ _LIST_KEYWORDS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _LISTS = (*_LIST_KEYWORDS, "required", "enum")
 _WITH_SUBSCHEMAS = (*_SCHEMA_KEYWORDS, *_LIST_KEYWORDS, "items")
 _MAP_KEYWORDS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+
+
+def is_bounded(value: JsonValue, *, nodes: int = MAX_VALUES, depth: int = MAX_LEVELS) -> bool:
+    """Whether the value holds at most `nodes` values, itself included, nested at most `depth` deep."""
+    level: list[JsonValue] = [value]
+    counted = 0
+    for _ in range(depth):
+        counted += len(level)
+        if counted > nodes:
+            return False
+        level = [child for each in level for child in _children(each)]
+        if not level:
+            return True
+    return False
+
+
+def _children(value: JsonValue) -> list[JsonValue]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def is_finite(value: JsonValue) -> bool:
+    """Whether the value holds only numbers that JSON can express. Assumes that it is bounded."""
+    level: list[JsonValue] = [value]
+    while level:
+        if any(isinstance(each, float) and not math.isfinite(each) for each in level):
+            return False
+        level = [child for each in level for child in _children(each)]
+    return True
 
 
 def without_blanks(part: JsonValue) -> JsonValue:

@@ -9,7 +9,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from shared.repair.bounds import is_bounded, is_finite
+from shared.repair.schema import is_bounded, is_finite
 from shared.text import cut
 
 MAX_QUOTE = 80  # characters of a quoted value

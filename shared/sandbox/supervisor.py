@@ -11,8 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from functools import cache
 from time import monotonic
 
-from shared.sandbox.child import Child, start_child
-from shared.sandbox.child_watcher import Capture, ChildWatcher, wait_readable
+from shared.sandbox.child import Capture, Child, ChildWatcher, start_child, wait_readable
 from shared.sandbox.model import Ending, Limits, RunResult, SandboxUnavailable
 from shared.sandbox.scratch import check_data, check_names
 

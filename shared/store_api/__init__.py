@@ -14,15 +14,33 @@ from parley.protocol.pages import (
     SessionPage,
     SessionSummary,
 )
-from shared.store_api.base import PREFIX, Code, ErrorBody, ErrorReply, StoreError, StoreMessage, Verb
-from shared.store_api.dead_letters import DeadPage, DeadRecord, DismissDead, DismissedDead, ListDead, ParkedRecord
-from shared.store_api.library import (
+from shared.store_api.across_sessions import (
+    DeadPage,
+    DeadRecord,
+    DeleteTemplate,
+    DismissDead,
+    DismissedDead,
+    ForgetMemory,
+    Forgotten,
+    GetTemplate,
+    ListDead,
     ListLibrary,
+    ListMemories,
     ListProposals,
+    ListTemplates,
+    Memories,
+    ParkedRecord,
+    RecallMemories,
+    SaveTemplate,
+    ScheduleTemplate,
     SimilarEntries,
     SimilarPage,
+    TemplateDeletedReply,
+    TemplateRecord,
+    TemplateRecords,
+    TemplateRequest,
 )
-from shared.store_api.memories import ForgetMemory, Forgotten, ListMemories, Memories, RecallMemories
+from shared.store_api.base import PREFIX, Code, ErrorBody, ErrorReply, StoreError, StoreMessage, Verb
 from shared.store_api.messages import (
     OFFER,
     UNFINISHED,
@@ -57,17 +75,6 @@ from shared.store_api.messages import (
     StepChange,
     UsageReport,
     UsageRow,
-)
-from shared.store_api.templates import (
-    DeleteTemplate,
-    GetTemplate,
-    ListTemplates,
-    SaveTemplate,
-    ScheduleTemplate,
-    TemplateDeletedReply,
-    TemplateRecord,
-    TemplateRecords,
-    TemplateRequest,
 )
 
 QUEUE = "plan_store"

@@ -3,7 +3,6 @@
 This package imports only the settings. Other packages report to it.
 
     metrics      all metrics
-    tracing      spans, and their propagation to other processes
-    names        attributes of spans
+    tracing      spans, the names of their attributes, and their propagation to other processes
     lifecycle    starts and stops both for a process
 """

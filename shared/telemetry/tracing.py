@@ -16,8 +16,40 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Link, NonRecordingSpan, Span, SpanContext, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from shared.telemetry import names
+SESSION = "gen_ai.conversation.id"
+OPERATION = "gen_ai.operation.name"
+AGENT = "gen_ai.agent.name"
+PROVIDER = "gen_ai.provider.name"
+MODEL = "gen_ai.request.model"
+INPUT_TOKENS = "gen_ai.usage.input_tokens"
+CACHED_TOKENS = "gen_ai.usage.cache_read.input_tokens"
+OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
+TOOL = "gen_ai.tool.name"
+SERVER = "server.address"
+ERROR = "error.type"
 
+MESSAGING = "messaging.system"
+MESSAGING_OPERATION = "messaging.operation.name"
+MESSAGING_OPERATION_TYPE = "messaging.operation.type"
+SUBJECT = "messaging.destination.name"
+CONSUMER = "messaging.consumer.group.name"
+
+RPC = "rpc.system.name"
+RPC_METHOD = "rpc.method"
+
+NATS = "nats"  # messaging.system and rpc.system.name
+
+EVENT = "parley.event.type"
+VERSION = "parley.event.version"
+DUE = "parley.due"
+POSITION = "parley.position"
+DELIVERIES = "parley.deliveries"
+OUTCOME = "parley.outcome"
+COMMAND = "parley.command"
+ATTEMPT = "parley.attempt"
+ESTIMATED = "parley.usage.estimated"
+COST = "parley.cost.dollars"
+EFFECT = "parley.tool.effect"
 HEADER = "traceparent"
 
 Kind = Literal["internal", "server", "client", "producer", "consumer"]
@@ -52,7 +84,7 @@ def session_span(
     links = [Link(current)] if current.is_valid and above is None else []  # a fork starts inside its parent's trace
     token = new_trace_id.set(session_trace)
     try:
-        span = _start(name, kind, above, {names.SESSION: session_id, **(attributes or {})}, links)
+        span = _start(name, kind, above, {SESSION: session_id, **(attributes or {})}, links)
     finally:
         new_trace_id.reset(token)
     with _current(span):
@@ -72,7 +104,7 @@ def child_span(
 
 def fail(span: Span, error: str) -> None:
     """Mark the span as failed; `error` has few values and is never a message."""
-    span.set_attribute(names.ERROR, error)
+    span.set_attribute(ERROR, error)
     span.set_status(Status(StatusCode.ERROR))
 
 
@@ -100,7 +132,7 @@ def _current(span: Span) -> Iterator[Span]:
             fail(span, type(error).__name__)
             raise
         except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit):
-            span.set_attribute(names.OUTCOME, "cancelled")
+            span.set_attribute(OUTCOME, "cancelled")
             raise
 
 

@@ -1,12 +1,16 @@
 """Checks a template, by itself and against the available tools. Each problem is a sentence. Pure."""
 
 from collections.abc import Iterator, Mapping
+from typing import cast
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
+from parley.events.problems import problem_sentences
 from parley.events.values import Step
+from parley.protocol.bounds import OwnPlan
 from parley.protocol.templates import Parameter, Template, TemplateStep
 from parley.protocol.tools import ToolSpec
+from shared.domain.errors import Invalid
 from shared.domain.plan_steps import about, step_label
 from shared.domain.plan_validation import plan_problems
 from shared.domain.references import field_names, texts
@@ -15,7 +19,15 @@ from shared.plan_checks.argument_values import NO_ARGUMENT
 from shared.plan_checks.calls import call_problems, polled_call
 from shared.repair import repair
 from shared.repair.schema import Schema, schema_problem
-from shared.templates.parameters import REFERENCE, is_in_host, parameters_in, with_optional_fields
+from shared.templates.parameters import (
+    REFERENCE,
+    fill_in,
+    fill_in_text,
+    is_in_host,
+    parameters_in,
+    refuse_references,
+    with_optional_fields,
+)
 
 Tools = Mapping[str, ToolSpec]
 Fingerprints = Mapping[str, str]
@@ -154,3 +166,51 @@ def _blank_parameters(value: JsonValue) -> JsonValue:
             return {name: _blank_parameters(item) for name, item in value.items()}
         case _:
             return value
+
+
+def fill_template(template: Template, values: Mapping[str, JsonValue]) -> OwnPlan:
+    """The plan for review. An argument that is an optional parameter without a value is left out.
+
+    Raises Invalid with all problems.
+    """
+    if wrong := template_form_problems(template):
+        raise Invalid(" ".join(wrong))
+    complete = _complete_values(template, values)
+    refuse_references(complete)
+    try:
+        return OwnPlan(
+            goal=fill_in_text(template.goal, complete),
+            steps=tuple(
+                Step(
+                    id=step.id,
+                    text=fill_in_text(step.text, complete),
+                    tool=step.tool,
+                    arguments=cast("dict[str, JsonValue]", fill_in(dict(step.arguments), complete)),
+                    after=step.after,
+                    for_each=step.for_each,
+                )
+                for step in template.steps
+            ),
+        )
+    except ValidationError as error:
+        problems = problem_sentences(error.errors(), whole="template")
+        raise Invalid(f"With these values it is not a plan. {problems}") from error
+
+
+def _complete_values(template: Template, values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The values checked by the parameters' schemas, with defaults.
+
+    A text such as "5" becomes a number where one is needed.
+    """
+    known = {parameter.name: parameter for parameter in template.parameters}
+    if unknown := [name for name in values if name not in known]:
+        known_names = ", ".join(known) or "none"
+        raise Invalid(f"There is no parameter {', '.join(unknown[:3])[:200]}. This template's are: {known_names}.")
+    complete: dict[str, JsonValue] = {
+        parameter.name: parameter.default for parameter in known.values() if parameter.default is not None
+    }
+    complete |= {name: value for name, value in values.items() if value is not None}
+    checked = repair(complete, values_schema(template))
+    if checked.problems:
+        raise Invalid(f"{'; '.join(checked.problems)}.")
+    return checked.arguments

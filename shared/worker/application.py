@@ -1,22 +1,57 @@
 """The application of a worker service (planner, executor, verifier, generator), without its handler."""
 
 import asyncio
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import BaseModel
 
 from parley.events.values import Service
 from parley.protocol.server import Delta
 from shared.bus import Bus, Delivery
-from shared.bus.application import Application
-from shared.llm import Model
+from shared.bus.broker import Application
+from shared.llm import Model, ModelRequest
+from shared.llm.types import IMPORT_LOCK
 from shared.services import MESSAGES, PING, SERVICES, STOPS
 from shared.settings import Settings
 from shared.store import PlanStoreClient, StoreReader
 from shared.worker.context import Handler, WorkerDeps
 from shared.worker.drafts import Drafts
-from shared.worker.lazy_model import LazyModel
 from shared.worker.worker import Worker
 
+if TYPE_CHECKING:
+    from shared.llm.client import OpenAIModel
+
 WARM_UP_AFTER = 4.0  # seconds: on a small machine the other services are still starting
+
+
+class LazyModel:
+    """A Model whose first call waits for the client's import."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._client: asyncio.Task[OpenAIModel] | None = None
+
+    def load(self) -> "asyncio.Task[OpenAIModel]":
+        """Start the import, once."""
+        if self._client is None:
+            self._client = asyncio.create_task(asyncio.to_thread(_import_client, self._settings))
+        return self._client
+
+    async def ask[R: BaseModel](self, request: ModelRequest[R]) -> R:
+        """See `shared.llm.Model.ask`."""
+        client = await asyncio.shield(self.load())
+        return await client.ask(request)
+
+    async def aclose(self) -> None:
+        if self._client:
+            await (await self._client).aclose()
+
+
+def _import_client(settings: Settings) -> "OpenAIModel":
+    with IMPORT_LOCK:
+        from shared.llm.client import OpenAIModel  # noqa: PLC0415  deferred on purpose
+
+    return OpenAIModel(settings)
 
 
 class WorkerOverrides(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 import uvloop
 
-from shared.bus.application import Application
+from shared.bus.broker import Application
 from shared.bus.log_format import WrongFormat
 from shared.environment import keep_files_private
 from shared.logging import configure_logging

@@ -8,7 +8,7 @@ import pytest
 from parley.events.values import ActionSpec, Step
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.projection.projector import Projector
-from services.plan_store.queries import library as library_module
+from services.plan_store.queries import recall as library_module
 from shared import store_api as api
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta

@@ -13,10 +13,10 @@ from sqlalchemy import Connection, inspect, text
 
 from services.plan_store import tables as t
 from services.plan_store.database import MIGRATIONS, DatabaseUnavailable, ProjectionDatabase
+from services.plan_store.handlers import run_when_available
 from services.plan_store.operations.rebuild import rebuild_from
 from services.plan_store.projection.projector import Projector
-from services.plan_store.retries import run_when_available
-from services.plan_store.scheduler import template_rows as _template_rows  # noqa: F401  adds its table to the metadata
+from services.plan_store.scheduler import templates as _template_rows  # noqa: F401  adds its table to the metadata
 from shared.bus.log_format import WrongFormat
 from shared.domain import commands as c
 from shared.story import finish_action

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from services.plan_store.database import ProjectionDatabase, upsert
 from services.plan_store.operations.dead_letters import dismiss
-from services.plan_store.operations.metrics import count
+from services.plan_store.operations.health import count
 from services.plan_store.projection.projector import Projector
 from services.plan_store.tables import dead_letters
 from shared import store_api as api

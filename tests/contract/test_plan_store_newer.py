@@ -16,7 +16,7 @@ from services.plan_store.database import ProjectionDatabase
 from services.plan_store.handlers import RequestHandlers
 from services.plan_store.operations.purge import purge
 from services.plan_store.operations.rebuild import rebuild_from
-from services.plan_store.projection import upgrades
+from services.plan_store.projection import unprojected
 from services.plan_store.projection.projector import Projector
 from services.plan_store.queries.sessions import health
 from services.plan_store.scheduler.scheduler import Scheduler
@@ -77,7 +77,7 @@ async def test_rows_of_a_newer_session_stay_and_other_sessions_are_projected(
 
     async with newer_release(monkeypatch):
         upgraded = Projector(log, database)
-        await upgrades.project_waiting(database, upgraded.project_up_to)
+        await unprojected.project_waiting(database, upgraded.project_up_to)
         assert dict(await fetch(database, s.id, s.version)) == {story.id: 2, other.id: 1}
         assert await fetch(database, w.session_id) == []
         assert (await upgraded.load(story.id)).session.needs == envelope.FORMAT
@@ -200,14 +200,14 @@ async def test_after_a_rollback_newer_sessions_are_counted_without_a_visit(
     async with newer_release(monkeypatch):
         newer = Projector(log, database)
         await newer.project_up_to(story.id, log.last(story.id))
-        await upgrades.find_waiting(database)
+        await unprojected.find_waiting(database)
         assert (await health(database)).waiting_for_upgrade == 0
     for _ in range(2):  # once recorded it is not recorded again
-        await upgrades.find_waiting(database)
+        await unprojected.find_waiting(database)
     w = t.waiting_for_upgrade.c
     assert await fetch(database, w.session_id, w.needs) == [(story.id, NEEDS["needs"])]
     async with newer_release(monkeypatch):
-        await upgrades.project_waiting(database, newer.project_up_to)
+        await unprojected.project_waiting(database, newer.project_up_to)
         assert (await health(database)).waiting_for_upgrade == 0
 
 

@@ -5,9 +5,8 @@ import pytest
 from parley.events.values import Step
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.projection.projector import Projector
-from services.plan_store.queries.plans import get_plan, list_plans, plan_versions
+from services.plan_store.queries.plans import get_plan, list_plans, plan_tasks, plan_versions
 from services.plan_store.queries.sessions import list_sessions
-from services.plan_store.queries.tasks import plan_tasks
 from shared import store_api as api
 from shared.domain import commands as c
 from shared.testing import InMemoryLog

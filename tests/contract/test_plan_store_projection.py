@@ -11,14 +11,13 @@ from sqlalchemy import select
 
 from parley.events import dump_event, facts
 from services.plan_store import tables as t
-from services.plan_store.database import ProjectionDatabase
+from services.plan_store.database import ProjectionDatabase, RowChange
+from services.plan_store.handlers import run_when_available
 from services.plan_store.operations.rebuild import rebuild_from
 from services.plan_store.projection import projector as projection_module
 from services.plan_store.projection.history import FoldedMessage
 from services.plan_store.projection.projector import Projector
-from services.plan_store.projection.row_changes import RowChange
 from services.plan_store.projection.rows import changes_for
-from services.plan_store.retries import run_when_available
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import decide

@@ -8,12 +8,11 @@ import pytest
 from sqlalchemy import func, select
 
 from services.plan_store import tables as t
-from services.plan_store.database import ProjectionDatabase
+from services.plan_store.database import ProjectionDatabase, RowChange, Upsert
 from services.plan_store.operations import log_replay, shadow_tables
 from services.plan_store.operations.rebuild import RebuildRefused, rebuild_from
 from services.plan_store.projection.history import FoldedMessage
 from services.plan_store.projection.projector import Projector
-from services.plan_store.projection.row_changes import RowChange, Upsert
 from services.plan_store.projection.rows import changes_for
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from services.plan_store.projection.projector import Projector
-from services.plan_store.queries.tasks import plan_tasks
+from services.plan_store.queries.plans import plan_tasks
 from shared import store_api as api
 from shared.domain import commands as c
 from shared.domain.forks import carry_over

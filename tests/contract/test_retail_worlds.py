@@ -14,7 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from packs.retail import relations
-from packs.retail.data import Data, fingerprint
+from packs.retail.records import Data, fingerprint
 from packs.retail.store import World, Worlds, WorldsUnavailable, WrongBase
 from tests.support.retail import BLUE, CARD, GIFT, NEW_HOME, RED, Shop, small
 

@@ -13,9 +13,8 @@ from parley.protocol.templates import Parameter, Schedule, Template, TemplateSte
 from parley.protocol.tools import ToolPage, ToolSpec
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.projection.projector import Projector
-from services.plan_store.scheduler.template_rows import templates
 from services.plan_store.scheduler.template_runner import TemplateRunner
-from services.plan_store.scheduler.templates import TemplateStore
+from services.plan_store.scheduler.templates import TemplateStore, templates
 from shared import store_api as api
 from shared.bus import BusUnavailable
 from shared.domain.session import Session

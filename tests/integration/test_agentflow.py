@@ -12,9 +12,9 @@ from packs.retail.store import Worlds
 from parley.events import facts
 from parley.events.values import ActionSpec, SessionSettings
 from services.executor.sources.packs import own_world_name
-from services.generator.agentflow_prompt import AnswerDraft, TaskCall, TaskDraft
+from services.generator.agentflow import AnswerDraft, TaskCall, TaskDraft
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
-from services.planner.executor_client import ToolClient
+from services.planner.tools import ToolClient
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session

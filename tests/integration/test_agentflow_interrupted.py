@@ -15,9 +15,9 @@ from parley.protocol.tools import TOOLS_LIST, ToolPage, ToolSpec
 from services.executor.handlers import Executor
 from services.executor.tool_requests import ToolRequests
 from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
-from services.generator.agentflow_prompt import AnswerDraft
+from services.generator.agentflow import AnswerDraft
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
-from services.verifier.agentflow_prompt import TurnVerdict
+from services.verifier.agentflow import TurnVerdict
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta

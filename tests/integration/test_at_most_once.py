@@ -16,7 +16,7 @@ import pytest
 
 from packs.retail.store import Worlds
 from parley.events import facts, parse_event
-from services.generator.agentflow_prompt import AnswerDraft
+from services.generator.agentflow import AnswerDraft
 from services.plan_store.app import PlanStore
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
 from shared.bus import Bus

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from shared.bus import Bus, BusUnavailable, Delivery, Unprocessable, consumers
+from shared.bus import Bus, BusUnavailable, Delivery, Unprocessable, subscribers
 from shared.bus.provision import check, provision
 from shared.domain import commands as c
 from shared.domain.session import Session
@@ -207,7 +207,7 @@ async def test_stop_waits_for_handlers_and_releases_those_that_do_not_end(settin
 async def test_a_deleted_durable_consumer_is_used_again_once_it_is_recreated(
     settings: Settings, bus: Bus, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(consumers, "WATCH_INTERVAL", 0.2)
+    monkeypatch.setattr(subscribers, "WATCH_INTERVAL", 0.2)
     inbox = Inbox()
     async with consuming(settings, inbox):
         await store(bus, b"before")
@@ -247,7 +247,7 @@ async def test_a_consumer_deleted_during_the_start_is_waited_for(
     settings: Settings, bus: Bus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """FastStream would recreate it with its own settings; a service's NATS user may not, and the service would exit."""
-    wait_until_provisioned = consumers.wait_until_provisioned
+    wait_until_provisioned = subscribers.wait_until_provisioned
 
     async def delete_after_waiting(client: Client, durable: Consumer) -> None:
         await wait_until_provisioned(client, durable)
@@ -257,7 +257,7 @@ async def test_a_consumer_deleted_during_the_start_is_waited_for(
     replica = Bus(settings, "late")
     replica.broker.subscriber(durable="planner")(inbox)
     with monkeypatch.context() as patched:
-        patched.setattr(consumers, "wait_until_provisioned", delete_after_waiting)
+        patched.setattr(subscribers, "wait_until_provisioned", delete_after_waiting)
         await replica.start()
     await store(bus, b"work")
     assert await provision(settings) == ["consumer SESSIONS/planner: made"]

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from cli.operate.doctor import check_database, check_nats, check_store
-from services.gateway.ports import Core
+from services.gateway.ports import Core, DeferredLog
 from services.gateway.readiness import ReadinessChecker
-from services.gateway.session_log import DeferredLog
 from services.plan_store.app import PlanStore
 from services.plan_store.operations.health import FillingCancelled
 from services.plan_store.operations.rebuild import rebuild

@@ -11,7 +11,7 @@ from cli.operate.diagnosis import doctor_session, fold_session
 from cli.operate.doctor import DoctorCheck, check_store
 from parley.events.values import SessionSettings, Step
 from services.plan_store.app import PlanStore
-from services.planner.conversation_prompt import PlanDraft
+from services.planner.conversation import PlanDraft
 from shared.bus import Bus, Delivery, Unprocessable
 from shared.bus.topology import SESSIONS
 from shared.domain import commands as c

@@ -12,7 +12,7 @@ from parley.client import Parley
 from parley.client.errors import RequestRefused
 from parley.events.values import Service
 from services.gateway.app import build
-from services.gateway.session_log import DeferredLog
+from services.gateway.ports import DeferredLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.llm import ScriptedModel

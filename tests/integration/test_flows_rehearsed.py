@@ -9,7 +9,7 @@ import pytest
 
 from parley.events import facts
 from parley.events.values import SessionSettings
-from services.gateway.rest import flow_requests
+from services.gateway.rest import flows
 from services.gateway.rest.flow_models import ChatRequest
 from shared.bus import Bus
 from shared.domain import commands as c
@@ -136,7 +136,7 @@ async def _session_from_chat(ann: Person, *messages: str, **planning: Any) -> Se
     """A new session from a chat's messages, as /api/chat creates it. The last message is the request."""
     chat = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(messages)]
     *before, last = (request := ChatRequest(messages=chat, **planning)).messages
-    message = flow_requests.first_message(request, last.content, before, confirm="nothing")
+    message = flows.first_message(request, last.content, before, confirm="nothing")
     await ann.does(
         c.Say(text=message.content, workflow=message.workflow, settings=message.settings, knowledge=message.knowledge)
     )

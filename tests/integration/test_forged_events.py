@@ -8,7 +8,7 @@ import pytest
 
 from parley.events import SessionEvent, dump_event, facts
 from parley.events.values import ActionSpec, Step
-from services.generator.conversation_prompt import CodeDraft
+from services.generator.conversation import CodeDraft
 from shared.bus import Bus
 from shared.bus.connection import address
 from shared.domain import commands as c

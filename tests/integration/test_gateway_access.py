@@ -13,7 +13,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from services.gateway import readiness
-from services.gateway.access.keys import COOKIE, derive_key
+from services.gateway.access.auth import COOKIE, derive_key
 from services.gateway.app import build
 from services.gateway.rest.page import NONCE_PLACEHOLDER, SAFE_HEADERS
 from shared.domain import commands as c

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from parley.protocol.bounds import MAX_MESSAGE_BYTES
-from services.gateway.http_protocol import MAX_FRAME_BYTES
+from services.gateway.live.http_protocol import MAX_FRAME_BYTES
 from shared.domain import commands as c
 from tests.support.gateway import World, client, serving
 

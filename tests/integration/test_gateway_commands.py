@@ -7,9 +7,9 @@ import pytest
 import pytest_asyncio
 
 from parley.protocol.client import Approval
-from services.gateway import handlers
 from services.gateway.access.users import LOCAL_USER
 from services.gateway.app import build
+from services.gateway.messages import handlers
 from shared.domain import commands as c
 from shared.domain.errors import CommandRefused
 from shared.log import SessionAtPosition, StoredMessage

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from websockets.frames import Frame, Opcode
 
-from services.gateway.http_protocol import MAX_FRAME_BYTES
+from services.gateway.live.http_protocol import MAX_FRAME_BYTES
 from services.gateway.live.websocket_protocol import FRAMES_PER_SECOND, MAX_FRAGMENTS
 from tests.support.gateway import Client, World, client, serving
 

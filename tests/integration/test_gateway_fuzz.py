@@ -8,8 +8,8 @@ import pytest
 
 from services.gateway.api_errors import ApiError
 from services.gateway.app import build
-from services.gateway.parsing import parse_message
-from services.gateway.session_log import DeferredLog
+from services.gateway.messages.parsing import parse_message
+from services.gateway.ports import DeferredLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.settings import Settings

@@ -13,7 +13,7 @@ from websockets.exceptions import InvalidStatus
 
 from services.gateway.access import logouts
 from services.gateway.app import build
-from services.gateway.session_log import DeferredLog
+from services.gateway.ports import DeferredLog
 from shared.bus import Bus
 from shared.bus.provision import provision
 from shared.settings import Settings

@@ -15,7 +15,7 @@ from parley.client.errors import RequestRefused
 from parley.events.values import ActionSpec
 from parley.protocol.tools import TOOLS_LIST, TOOLS_PREVIEW, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from services.gateway.app import build
-from services.gateway.session_log import DeferredLog
+from services.gateway.ports import DeferredLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.domain import commands as c

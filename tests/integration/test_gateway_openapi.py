@@ -27,7 +27,7 @@ from schemathesis.specs.openapi.checks import (
 
 from parley.protocol.flows import FLOWS_LIST
 from services.gateway.app import build
-from services.gateway.session_log import DeferredLog
+from services.gateway.ports import DeferredLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.settings import Settings

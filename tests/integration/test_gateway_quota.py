@@ -18,7 +18,7 @@ from services.gateway.access.quota import MESSAGE_BYTES, Quota, Quotas
 from services.gateway.api_errors import ApiError
 from services.gateway.live import channel
 from services.gateway.live.hub import while_connected
-from services.gateway.rest import journal
+from services.gateway.rest import sessions
 from services.gateway.rest.response_backpressure import ResponseBackpressure
 from shared.domain import commands as c
 from tests.support.gateway import SECRET, World, client, gateway_settings, serving
@@ -288,8 +288,8 @@ async def test_large_responses_count_until_they_are_read() -> None:
 
 
 async def test_a_session_that_is_too_large_is_not_exported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "JOURNAL_PAGE_SIZE", 1)
-    monkeypatch.setattr(journal, "MAX_JOURNAL_PAGES", 2)
+    monkeypatch.setattr(sessions, "JOURNAL_PAGE_SIZE", 1)
+    monkeypatch.setattr(sessions, "MAX_JOURNAL_PAGES", 2)
     world = World()
     story = world.story("s")
     await story.plan()

@@ -9,10 +9,9 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from parley.client import Parley
-from services.gateway.access.keys import COOKIE, TICKET, derive_key
-from services.gateway.access.tickets import TICKET_SECONDS
+from services.gateway.access.auth import COOKIE, TICKET, TICKET_SECONDS, derive_key
 from services.gateway.app import build
-from services.gateway.session_log import DeferredLog
+from services.gateway.ports import DeferredLog
 from shared.bus import Bus
 from shared.settings import Settings
 from shared.store import PlanStoreClient

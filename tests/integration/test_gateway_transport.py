@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from services.gateway import http_protocol
 from services.gateway.app import build
-from services.gateway.http_protocol import (
+from services.gateway.live import http_protocol, websocket_protocol
+from services.gateway.live.http_protocol import (
     MAX_FIELDS,
     MAX_FRAMING_BYTES,
     MAX_PIPELINED,
@@ -19,7 +19,6 @@ from services.gateway.http_protocol import (
     PIECE_BYTES,
     HttpProtocol,
 )
-from services.gateway.live import websocket_protocol
 from services.gateway.rest.page import SAFE_HEADERS
 from tests.support.gateway import SECRET, World, serving
 from tests.support.http_client import http_client

@@ -24,9 +24,9 @@ from services.executor.handlers import Executor
 from services.executor.sources.packs import PackSource
 from services.executor.tool_requests import ToolRequests
 from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
-from services.generator.agentflow_prompt import AnswerDraft
+from services.generator.agentflow import AnswerDraft
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft, TurnReply
-from services.verifier.agentflow_prompt import TurnVerdict, TurnVerdictReply
+from services.verifier.agentflow import TurnVerdict, TurnVerdictReply
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.errors import Stale

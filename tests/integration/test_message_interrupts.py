@@ -8,12 +8,11 @@ import pytest
 from parley.events import Due, SessionEvent
 from parley.events.values import Service, Step
 from parley.reply import WordsDraft
-from services.generator import handlers
-from services.generator.agentflow_prompt import AnswerDraft
-from services.generator.conversation_prompt import CodeDraft
+from services.generator import app
+from services.generator.agentflow import AnswerDraft
+from services.generator.conversation import CodeDraft
 from services.plan_store.app import PlanStore
-from services.planner.conversation import draft_plan
-from services.planner.conversation_prompt import PlanDraft
+from services.planner.conversation import PlanDraft, draft_plan
 from shared.bus import Bus, Delivery
 from shared.domain import commands as c
 from shared.domain.commands import Command
@@ -43,7 +42,7 @@ async def no_rules(_: tuple[str, ...]) -> tuple[str, ...]:
     return ()
 
 
-write = partial(handlers.write, rules_of=no_rules)
+write = partial(app.write, rules_of=no_rules)
 
 
 class WorkerInMemory:

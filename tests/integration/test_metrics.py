@@ -13,9 +13,9 @@ import pytest
 from cli.operate.ports import free_port
 from parley.events.values import SessionSettings
 from services.gateway.app import build
-from services.gateway.session_log import DeferredLog
+from services.gateway.ports import DeferredLog
 from services.plan_store.app import PlanStore
-from services.plan_store.operations import metrics as store_metrics
+from services.plan_store.operations import health as store_metrics
 from shared.bus import Bus, Delivery, Unprocessable
 from shared.bus.instrumentation import record_lag
 from shared.domain import commands as c

@@ -10,8 +10,7 @@ from chaos.model_usage import RUNNING, usage_balances
 from chaos.schedule import MODEL_FAULTS
 from parley.events import Due, SessionEvent
 from parley.events.values import SessionSettings
-from services.planner.conversation import draft_plan
-from services.planner.conversation_prompt import PlanDraft, PlanReply
+from services.planner.conversation import PlanDraft, PlanReply, draft_plan
 from shared.bus import Delivery
 from shared.domain import commands as c
 from shared.domain.session import Session

@@ -12,8 +12,7 @@ from parley.client import Parley, RequestRefused
 from parley.events import envelope
 from parley.events.values import ActionSpec, SessionSettings
 from services.plan_store.app import PlanStore
-from services.planner.conversation import draft_plan
-from services.planner.conversation_prompt import PlanDraft
+from services.planner.conversation import PlanDraft, draft_plan
 from shared.bus import Bus, Delivery, Unprocessable
 from shared.domain import commands as c
 from shared.domain.session import Session

@@ -9,7 +9,7 @@ from cli.talk.plan_rendering import describe, describe_changes
 from parley.client import Parley
 from parley.client.errors import RequestRefused
 from parley.protocol.execution_plans import ExecutionPlan
-from services.gateway import plan_previews
+from services.gateway.rest import plan_tasks
 from shared.bus import Bus
 from shared.settings import Settings
 from tests.integration.test_execution_plan import BY_REFERENCE, CANCEL, LOOK, ORDER, WHO, order_status, plan
@@ -129,7 +129,7 @@ async def test_a_plans_previews_show_what_its_writes_would_change_now(
         assert "As of now, this would fail:" in text
         assert await order_status(settings) == "pending"
 
-        monkeypatch.setattr(plan_previews, "MAX_PREVIEWS", 1)
+        monkeypatch.setattr(plan_tasks, "MAX_PREVIEWS", 1)
         fewer = await parley.execution_plans.previews(stored)
         assert (set(fewer.steps), fewer.left_out) == ({"s2"}, 1)
         assert "Not looked up: what 1 more of the changes would do." in describe_changes(stored, fewer)

@@ -7,12 +7,12 @@ import pytest_asyncio
 
 from parley.events import facts
 from parley.events.values import SessionSettings
-from services.generator.agentflow_prompt import AnswerDraft
+from services.generator.agentflow import AnswerDraft
 from services.plan_store.app import PlanStore
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
-from services.planner.conversation_prompt import PlanDraft, TextStep
+from services.planner.conversation import PlanDraft, TextStep
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
-from services.verifier.agentflow_prompt import TurnVerdict
+from services.verifier.agentflow import TurnVerdict
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session

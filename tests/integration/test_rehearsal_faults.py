@@ -11,7 +11,7 @@ from parley.events.values import ModelCall
 from parley.reply import Reply
 from rehearsal.app import build
 from rehearsal.faults import FAULTS
-from services.planner.conversation_prompt import PlanDraft
+from services.planner.conversation import PlanDraft
 from shared.llm import Message, ModelFailed, ModelRequest, ModelUnreachable
 from shared.llm.client import OpenAIModel
 from shared.llm.sections import section

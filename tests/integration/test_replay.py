@@ -7,7 +7,7 @@ import hashlib
 import json
 from typing import Any
 
-from packs.retail.data import fingerprint, load
+from packs.retail.records import fingerprint, load
 from packs.retail.specs import SPECS
 from packs.retail.store import Worlds
 from parley.events.values import ActionSpec, SessionSettings

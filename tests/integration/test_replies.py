@@ -9,10 +9,10 @@ import pytest
 from parley.events import SessionEvent, facts
 from parley.events.values import SessionSettings
 from parley.reply import AcceptedOffer, WordsDraft
-from services.generator.agentflow_prompt import AnswerDraft
+from services.generator.agentflow import AnswerDraft
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
-from services.verifier.agentflow_prompt import TurnVerdict
+from services.verifier.agentflow import TurnVerdict
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session, undecided_actions

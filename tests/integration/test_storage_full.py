@@ -13,7 +13,7 @@ from chaos.cluster import Cluster
 from chaos.failover import AppendRace
 from chaos.storage_faults import storage_full
 from services.gateway.app import build
-from services.gateway.session_log import DeferredLog
+from services.gateway.ports import DeferredLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.bus.provision import provision

@@ -16,7 +16,7 @@ from cli.operate.doctor import check_nats, check_store
 from cli.operate.nats_server import NatsInstance, find_binary, prepare, probe, restart_when_there_is_room
 from cli.operate.supervisor import ProcessSpec, SupervisedProgram, Supervisor
 from services.gateway.app import build
-from services.gateway.session_log import DeferredLog
+from services.gateway.ports import DeferredLog
 from shared.bus import Bus
 from shared.bus.provision import provision
 from shared.domain import commands as c

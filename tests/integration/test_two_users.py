@@ -24,7 +24,7 @@ from parley.protocol.flows import FLOWS_LIST
 from parley.protocol.server import Delta
 from parley.protocol.tools import TOOLS_LIST, ToolPage
 from services.gateway.app import build
-from services.gateway.session_log import DeferredLog
+from services.gateway.ports import DeferredLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.settings import Settings

@@ -12,8 +12,7 @@ from parley.events import dump_event
 from parley.events.values import SessionSettings
 from parley.protocol.server import Delta
 from rehearsal.faults import FAULTS
-from services.planner.conversation import draft_plan
-from services.planner.conversation_prompt import PlanDraft
+from services.planner.conversation import PlanDraft, draft_plan
 from shared.bus import Bus, Delivery, Unprocessable
 from shared.domain import commands as c
 from shared.domain.decide import decide

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from parley.events.values import ActionSpec, Step
-from services.generator import handlers as generating
-from services.verifier import handlers as verifying
+from services.generator import app as generating
+from services.verifier import app as verifying
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain import workflows

@@ -4,15 +4,15 @@ from typing import NamedTuple
 
 from parley.protocol.flows import FlowPage
 from parley.protocol.tools import ToolPage
-from services.generator import agentflow_prompt as answers
-from services.generator import conversation_prompt as code
+from services.generator import agentflow as answers
+from services.generator import conversation as code
 from services.planner import agentflow_prompt as turns
-from services.planner import conversation_prompt as text_plans
+from services.planner import conversation as text_plans
 from services.planner import execution_plan_prompt as execution_plans
 from services.planner import flow_prompt as paths
-from services.planner.tool_choice import ToolChoice
-from services.verifier import agentflow_prompt as turn_verdicts
-from services.verifier import conversation_prompt as run_verdicts
+from services.planner.tools import ToolChoice
+from services.verifier import agentflow as turn_verdicts
+from services.verifier import conversation as run_verdicts
 from shared.domain.commands import Work
 from shared.domain.compaction import within
 from shared.domain.fast_replace import replace

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import uvicorn
 
-from services.gateway.http_protocol import UvicornConfig
+from services.gateway.live.http_protocol import UvicornConfig
 from tests.support.gateway import SECRET, World
 
 KEYS = {"alice": "alice-knows-this-key", "bob": "bob-knows-another-key"}

@@ -14,7 +14,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from services.gateway.app import build
-from services.gateway.http_protocol import UvicornConfig
+from services.gateway.live.http_protocol import UvicornConfig
 from shared.log import SessionAtPosition, SessionLog
 from shared.settings import Settings
 from shared.store import StoreUnavailable

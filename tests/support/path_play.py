@@ -25,9 +25,9 @@ from rehearsal.prompt import read_prompt
 from rehearsal.rules import answer
 from services.executor.app import open_executor
 from services.generator.agentflow import rules_of
-from services.generator.handlers import write
+from services.generator.app import write
 from services.planner.app import open_planner
-from services.verifier.handlers import verify
+from services.verifier.app import verify
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from sqlalchemy import create_engine
 
 from packs.retail import relations
-from packs.retail.tables import METADATA
+from packs.retail.relations import METADATA
 from tests.support.store import STORE
 
 FOLDER = Path(__file__).parents[1] / "questions"

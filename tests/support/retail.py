@@ -5,9 +5,8 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from packs.retail.data import Data, Document, Kind
 from packs.retail.pack import result_of
-from packs.retail.records import BufferedRecords, Index, StoredDocument
+from packs.retail.records import BufferedRecords, Data, Document, Index, Kind, StoredDocument
 from packs.retail.specs import SPECS
 from packs.retail.tools import perform
 

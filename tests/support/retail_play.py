@@ -26,15 +26,14 @@ from rehearsal.openai_schema import CompletionMessage
 from rehearsal.prompt import read_prompt
 from rehearsal.rules import answer
 from services.executor.sources.packs import PackSource
-from services.executor.tool_search import rank
+from services.executor.tool_requests import rank
 from services.executor.tools import Registry, ToolInvocation
-from services.generator.agentflow import write_answer
-from services.generator.agentflow_prompt import AnswerReply, TaskReply
+from services.generator.agentflow import AnswerReply, TaskReply, write_answer
 from services.planner.agentflow import plan_turn
 from services.planner.agentflow_prompt import TurnReply, tool_line
-from services.planner.executor_client import MAX_SHOWN_CALLS
-from services.verifier.agentflow_prompt import TurnVerdictReply
-from services.verifier.handlers import verify
+from services.planner.tools import MAX_SHOWN_CALLS
+from services.verifier.agentflow import TurnVerdictReply
+from services.verifier.app import verify
 from shared.domain import commands as c
 from shared.domain.batches import actions_to_start, running_actions
 from shared.domain.commands import CommandMeta

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from parley.events import facts
 from parley.events.values import Planning, SessionSettings
-from services.generator.agentflow_prompt import AnswerDraft
+from services.generator.agentflow import AnswerDraft
 from services.planner.agentflow_prompt import Planned, TurnDraft
 from shared.bus import Bus
 from shared.domain import commands as c

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from services.gateway.http_protocol import MAX_FRAME_BYTES
+from services.gateway.live.http_protocol import MAX_FRAME_BYTES
 from tests.support.frame_generator import FrameGenerator
 from tests.support.timeouts import WAIT_TIMEOUT
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from parley.events.values import Service
-from services.generator.handlers import write
+from services.generator.app import write
+from services.planner.app import Planner
 from services.planner.flow import PathPlanner
-from services.planner.handlers import Planner
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session

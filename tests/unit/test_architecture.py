@@ -18,8 +18,7 @@ SHARED = {
     *("bus", "contracts", "documents", "domain", "environment", "flows", "llm", "log", "log_reading", "logging"),
     *("login", "message_limits", "plan_checks", "plugins", "repair", "retry", "sandbox", "services"),
     *("settings", "store", "store_api", "story", "telemetry", "text", "template_log", "templates", "testing"),
-    *("time_zones", "tokenizer"),
-    *("unavailable", "watchdog", "worker"),
+    *("time_zones", "unavailable", "watchdog", "worker"),
 }
 IMPURE = {
     "asyncio",
@@ -74,8 +73,9 @@ LONGER = {  # mostly lists, such as events with a description of each field
     "parley/protocol/client.py": 360,
     "parley/protocol/screen.py": 340,
     "parley/protocol/server.py": 330,
+    "services/gateway/access/quota.py": 305,
     "shared/domain/commands.py": 420,
-    "services/plan_store/tables.py": 340,
+    "services/plan_store/tables.py": 345,
     "tests/unit/domain/test_execution_plan.py": 460,
 }
 

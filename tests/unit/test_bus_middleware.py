@@ -11,10 +11,9 @@ from faststream.nats import NatsMessage
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from shared.bus.attempts import Attempts
 from shared.bus.deliveries import delivery_of
 from shared.bus.errors import BusUnavailable, Unprocessable
-from shared.bus.middleware import DELAYS, MiddlewareFactory
+from shared.bus.middleware import DELAYS, Attempts, MiddlewareFactory
 from shared.log import UpgradeNeeded
 from shared.settings import Settings
 from tests.support.timeouts import WAIT_TIMEOUT

@@ -2,7 +2,7 @@
 
 import pytest
 
-import packs.retail.tables
+import packs.retail.relations
 import services.plan_store.tables
 from chaos.faults import INJECTORS
 from chaos.poison_messages import POISON_HEADER, poison_message
@@ -36,7 +36,7 @@ def test_every_kind_has_an_injector() -> None:
 
 
 def test_every_table_to_lock_exists() -> None:
-    assert set(TABLES) <= {*services.plan_store.tables.METADATA.tables, *packs.retail.tables.METADATA.tables}
+    assert set(TABLES) <= {*services.plan_store.tables.METADATA.tables, *packs.retail.relations.METADATA.tables}
 
 
 @pytest.mark.parametrize("kind", POISON_KINDS)

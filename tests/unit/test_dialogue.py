@@ -6,19 +6,17 @@ import pytest
 
 from parley.events.values import FurtherQuestion, Option
 from parley.reply import MAX_OPTION, AcceptedOffer, AskedQuestion, QuestionDraft, Reply, WordsDraft
-from services.generator.conversation_prompt import CodeReply
-from services.generator.conversation_prompt import build_prompt as code_prompt
+from services.generator.conversation import CodeReply
+from services.generator.conversation import build_prompt as code_prompt
 from services.planner.agentflow_prompt import TurnReply
-from services.planner.conversation import draft_plan
-from services.planner.conversation_prompt import PlanDraft, PlanReply
+from services.planner.conversation import PlanDraft, PlanReply, draft_plan
 from services.planner.execution_plan_prompt import StepsReply
 from services.planner.flow_prompt import PathReply
-from services.verifier.conversation_prompt import build_tests_prompt, build_verdict_prompt
+from services.verifier.conversation import build_tests_prompt, build_verdict_prompt
 from shared.domain import commands as c
 from shared.domain.fast_replace import replace
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
-from shared.llm.capabilities import capabilities
 from shared.llm.dialogue import (
     EXECUTING,
     MAX_QUESTIONS,
@@ -28,6 +26,7 @@ from shared.llm.dialogue import (
     to_command,
     waiting_sections,
 )
+from shared.llm.sections import capabilities
 from shared.log import SessionAtPosition
 from shared.sandbox import Limits
 from shared.settings import Settings

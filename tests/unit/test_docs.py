@@ -20,7 +20,7 @@ from parley.protocol.server import SERVER_MESSAGES
 from scripts.generate import ROOT, documents
 from services.gateway.api_errors import STATUS
 from services.gateway.rest.references import asyncapi
-from services.planner.conversation_prompt import PlanDraft
+from services.planner.conversation import PlanDraft
 from shared.domain import errors
 from shared.llm import ScriptedModel
 from shared.services import CONSUMERS, SERVICES

@@ -7,21 +7,19 @@ from pydantic import BaseModel
 
 from parley.events.values import Check, Step
 from parley.protocol.tools import ToolPage
-from services.generator.conversation import write_code
-from services.generator.conversation_prompt import CodeDraft, EditsDraft, Replacement, edited
-from services.generator.conversation_prompt import build_prompt as code_prompt
-from services.generator.conversation_prompt import render_partial as shown_code
+from services.generator.conversation import CodeDraft, EditsDraft, Replacement, edited, write_code
+from services.generator.conversation import build_prompt as code_prompt
+from services.generator.conversation import render_partial as shown_code
 from services.planner.agentflow_prompt import render_partial as shown_actions
-from services.planner.conversation import draft_plan
-from services.planner.conversation_prompt import PlanDraft, TextChanges, TextStep
-from services.planner.conversation_prompt import build_prompt as plan_prompt
-from services.planner.conversation_prompt import render_partial as shown_plan
+from services.planner.conversation import PlanDraft, TextChanges, TextStep, draft_plan
+from services.planner.conversation import build_prompt as plan_prompt
+from services.planner.conversation import render_partial as shown_plan
 from services.planner.execution_plan import draft_steps
 from services.planner.execution_plan_prompt import StepChanges, StepDraft, build_prompt
 from services.planner.execution_plan_prompt import render_partial as shown_steps
 from services.planner.flow_prompt import render_partial as shown_paths
 from services.planner.plan_changes import refusal
-from services.planner.tool_choice import ToolChoice
+from services.planner.tools import ToolChoice
 from shared.domain import commands as c
 from shared.llm import ScriptedModel
 from shared.settings import Settings

@@ -4,8 +4,7 @@ from typing import Literal
 
 from parley.flow import Flow, NodeRun, Outputs, node
 from parley.reply import Kind, Reply
-from services.executor.tool_calls import call_with_timeout
-from services.executor.tools import ToolResult
+from services.executor.tools import ToolResult, call_with_timeout
 from shared.domain import commands as c
 from shared.domain.wording import BUDGET_OPTIONS, OUT_OF_BUDGET
 from shared.worker import BudgetExceeded

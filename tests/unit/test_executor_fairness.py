@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import AsyncExitStack
 
-from services.executor.fair_slots import FairSlots
+from services.executor.handlers import FairSlots
 
 
 class Batches:

@@ -10,8 +10,7 @@ from packs.retail.store import Worlds
 from parley import Pack
 from parley.protocol.tools import ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from services.executor.sources.packs import PackSource
-from services.executor.tool_requests import ToolRequests
-from services.executor.tool_search import rank
+from services.executor.tool_requests import ToolRequests, rank
 from services.executor.tools import RegisteredTool, Registry, StaticSource
 from shared.domain.session import Session
 from shared.testing import InMemoryLog, InMemoryStore

@@ -18,9 +18,8 @@ from parley.protocol.tools import ListTools, PollNow, PollResult, ToolPage
 from services.executor.poll_requests import PollRequests
 from services.executor.sources.packs import MAX_SUBJECT, PackSource
 from services.executor.step_executors import StepExecutors
-from services.executor.tool_calls import call_with_timeout
 from services.executor.tool_requests import ToolRequests
-from services.executor.tools import RegisteredTool, Registry, ToolInvocation, ToolResult
+from services.executor.tools import RegisteredTool, Registry, ToolInvocation, ToolResult, call_with_timeout
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.story import Story

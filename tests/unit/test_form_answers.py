@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from services.gateway.option_commands import answer_text
+from services.gateway.messages.plan_commands import answer_text
 from services.gateway.views.summary import describe_answer
 from shared.domain.dialogue import OpenQuestion
 from shared.domain.errors import Invalid

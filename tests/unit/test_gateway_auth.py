@@ -7,8 +7,15 @@ import jwt
 import pytest
 
 from parley.events.values import Role
-from services.gateway.access.auth import Authenticator, ConfigurationError
-from services.gateway.access.keys import COOKIE, PROOF, SESSION_ID, TICKET, derive_key
+from services.gateway.access.auth import (
+    COOKIE,
+    PROOF,
+    SESSION_ID,
+    TICKET,
+    Authenticator,
+    ConfigurationError,
+    derive_key,
+)
 from services.gateway.access.users import LOCAL_USER, User, check_can_read, check_can_write
 from services.gateway.api_errors import ApiError
 from shared.domain.session import Session

@@ -10,10 +10,10 @@ from parley.events.values import ActionSpec, Step
 from parley.protocol import client as m
 from parley.protocol.client import CLIENT_MESSAGES
 from parley.protocol.tools import ToolSpec
-from services.gateway.access.rate_limits import TokenBucket
+from services.gateway.access.quota import TokenBucket
 from services.gateway.api_errors import ApiError
-from services.gateway.commands import COMMANDS, ApprovalTarget, SessionMessage, to_commands
-from services.gateway.plan_edits import read_plan
+from services.gateway.messages.commands import COMMANDS, ApprovalTarget, SessionMessage, to_commands
+from services.gateway.messages.plan_commands import read_plan
 from services.gateway.views.allowed_messages import allowed_messages
 from services.gateway.views.messages import snapshot
 from shared.domain import commands as c

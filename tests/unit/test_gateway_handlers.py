@@ -8,7 +8,7 @@ from parley.events import Due, SessionEvent
 from parley.protocol import client as m
 from services.gateway.access.users import User
 from services.gateway.api_errors import ApiError
-from services.gateway.handlers import Sender, act
+from services.gateway.messages.handlers import Sender, act
 from services.gateway.ports import Core
 from shared.domain import commands as c
 from shared.domain.errors import OutOfTurn

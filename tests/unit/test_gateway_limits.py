@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import pytest
 from starlette.requests import HTTPConnection
 
-from services.gateway.access import rate_limits
-from services.gateway.access.rate_limits import LoginThrottle, TokenBucket
+from services.gateway.access import quota
+from services.gateway.access.quota import LoginThrottle, TokenBucket
 from services.gateway.api_errors import ApiError
 from tests.support.gateway import SECRET, TOKEN, gateway_settings
 
@@ -97,7 +97,7 @@ def test_an_ipv6_network_counts_as_one_address() -> None:
 
 
 def test_unauthenticated_clients_cannot_exhaust_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate_limits, "MAX_REMEMBERED", 50)
+    monkeypatch.setattr(quota, "MAX_REMEMBERED", 50)
     throttle = _throttle(Clock())
     for number in range(200):
         _fail(throttle, f"10.0.0.{number}")

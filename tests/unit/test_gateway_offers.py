@@ -8,7 +8,7 @@ from parley.events.values import ActionSpec, Step
 from parley.protocol import client as m
 from parley.protocol import server as s
 from parley.protocol.server import SERVER_MESSAGES, dump
-from services.gateway.commands import to_commands
+from services.gateway.messages.commands import to_commands
 from services.gateway.views import messages, screen_messages
 from services.gateway.views.entries import entries
 from services.gateway.views.event_messages import messages_for

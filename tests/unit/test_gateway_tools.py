@@ -6,7 +6,7 @@ from pydantic import JsonValue
 from parley.events.values import ToolPolicy
 from parley.protocol.bounds import OwnAction
 from parley.protocol.tools import ToolSpec
-from services.gateway.tools import own_actions
+from services.gateway.messages.tools import own_actions
 from shared.domain.errors import Invalid
 from shared.domain.session import Counts, Session
 from tests.support.cpu_time import takes_at_most

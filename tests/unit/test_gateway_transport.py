@@ -9,7 +9,7 @@ import pytest
 from uvicorn.server import ServerState
 from websockets.frames import Frame, Opcode
 
-from services.gateway.http_protocol import HttpProtocol, UvicornConfig
+from services.gateway.live.http_protocol import HttpProtocol, UvicornConfig
 from services.gateway.live.websocket_protocol import PIECE_BYTES, WebSocketProtocol
 from tests.support.gateway import gateway_settings
 from tests.support.timeouts import WAIT_TIMEOUT

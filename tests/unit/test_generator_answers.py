@@ -9,8 +9,7 @@ from pydantic import ValidationError
 
 from parley.events.values import Knowledge, SessionSettings
 from parley.protocol.tools import TOOLS_LIST, ListTools, ToolPage
-from services.generator.agentflow import rules_of
-from services.generator.agentflow_prompt import (
+from services.generator.agentflow import (
     AnswerDraft,
     AnswerReply,
     TaskDraft,
@@ -18,8 +17,9 @@ from services.generator.agentflow_prompt import (
     build_answer_prompt,
     render_partial_answer,
     render_partial_task,
+    rules_of,
 )
-from services.generator.handlers import write
+from services.generator.app import write
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session

@@ -9,23 +9,21 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from parley.events.values import ActionSpec, Check, FileRef, Knowledge, Service, Status, Step
-from services.generator.conversation import write_code
-from services.generator.conversation_prompt import CodeDraft, CodeReply
-from services.generator.conversation_prompt import build_prompt as code_prompt
-from services.generator.conversation_prompt import render_partial as shown_code
-from services.planner.conversation import draft_plan
-from services.planner.conversation_prompt import PlanDraft, PlanReply
-from services.planner.conversation_prompt import build_prompt as plan_prompt
-from services.planner.conversation_prompt import render_partial as shown_plan
-from services.verifier.conversation_prompt import (
+from services.generator.conversation import CodeDraft, CodeReply, write_code
+from services.generator.conversation import build_prompt as code_prompt
+from services.generator.conversation import render_partial as shown_code
+from services.planner.conversation import PlanDraft, PlanReply, draft_plan
+from services.planner.conversation import build_prompt as plan_prompt
+from services.planner.conversation import render_partial as shown_plan
+from services.verifier.app import verify
+from services.verifier.conversation import (
     RunVerdict,
     TestsReply,
     VerdictReply,
     build_verdict_prompt,
     render_partial_verdict,
 )
-from services.verifier.conversation_prompt import build_tests_prompt as prompt_for_tests
-from services.verifier.handlers import verify
+from services.verifier.conversation import build_tests_prompt as prompt_for_tests
 from services.verifier.program_checks import MAX_DETAIL, check_syntax, run_linter, run_tests
 from shared import sandbox
 from shared.domain import commands as c

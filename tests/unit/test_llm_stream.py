@@ -14,8 +14,7 @@ from pydantic import BaseModel
 from shared.domain.storable import storable
 from shared.llm import Message
 from shared.llm.completion import PartialReply, PartialToolCall, Tokens, count_tokens
-from shared.llm.error_bodies import read_error
-from shared.llm.faults import TransientFault
+from shared.llm.faults import TransientFault, read_error
 from shared.llm.schema import Capabilities, chat_messages
 from shared.llm.stream import collect
 from tests.support.cpu_time import takes_at_most

@@ -14,7 +14,7 @@ from rehearsal.openai_schema import CompletionMessage
 from rehearsal.prompt import read_prompt
 from scripts.gen_contract import CONTRACT, TRIAGE, replies
 from services.planner.agentflow_prompt import found_sections, tool_sections
-from services.planner.tool_choice import ToolChoice
+from services.planner.tools import ToolChoice
 from shared.domain.commands import Work
 from shared.domain.session import Session
 from shared.llm.dialogue import waiting_sections

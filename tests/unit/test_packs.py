@@ -18,8 +18,7 @@ from pydantic import BaseModel, Field, JsonValue
 import packs
 from parley import Context, Failed, Pack, PastCall, Preview, Refused, Tool, ToolUnavailable, tool
 from parley.events.values import SessionSettings
-from services.executor.sources.loading import LoadedPacks
-from services.executor.sources.opening import open_plugins
+from services.executor.sources.loading import LoadedPacks, open_plugins
 from services.executor.sources.packs import LoadedPackSource, PackSource
 from services.executor.tools import Registry, ToolInvocation, ToolResult
 from shared.domain import commands as c
@@ -335,7 +334,7 @@ async def test_a_slow_pack_holds_up_no_other_and_is_there_once_it_has_opened(mon
         async def open(self, settings: object) -> None:
             await go.wait()
 
-    monkeypatch.setattr("services.executor.sources.opening.OPEN_TIMEOUT", 0.05)
+    monkeypatch.setattr("services.executor.sources.loading.OPEN_TIMEOUT", 0.05)
     async with AsyncExitStack() as stack, asyncio.timeout(WAIT_TIMEOUT):
         opened = asyncio.Event()
 

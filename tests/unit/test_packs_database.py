@@ -12,8 +12,8 @@ from pydantic import JsonValue
 from packs.database.pack import CONFIRM, DatabasePack, open_configured
 from services.executor.sources.packs import PackSource
 from services.executor.tools import Registry, ToolInvocation, ToolResult
+from services.planner.agentflow import validate
 from services.planner.agentflow_prompt import Planned, TurnDraft
-from services.planner.proposals import validate
 from shared.domain import commands as c
 from shared.domain.policy import with_ruling
 from shared.domain.session import Session

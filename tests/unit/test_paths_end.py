@@ -6,8 +6,8 @@ import pytest
 
 from parley.events.values import PathPlan, Service, SessionSettings
 from services.generator.flow import path_answer, write
+from services.verifier.app import verify
 from services.verifier.flow import path_verdict
-from services.verifier.handlers import verify
 from shared.bus import Delivery
 from shared.domain import commands as c
 from shared.domain.session import Session

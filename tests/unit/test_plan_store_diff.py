@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from parley.events.values import Step
-from services.plan_store.queries.diff import MAX_LINES, compare, diff
+from services.plan_store.queries.plans import MAX_LINES, compare, diff
 from shared.store_api import PlanRecord
 from tests.support.cpu_time import takes_at_most
 

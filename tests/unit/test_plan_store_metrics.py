@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.plan_store.operations.metrics import pause_after
+from services.plan_store.operations.health import pause_after
 
 
 @pytest.mark.parametrize(("duration", "pause"), [(0.001, 15), (1, 100), (30, 300)])

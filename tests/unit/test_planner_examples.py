@@ -8,9 +8,8 @@ from typing import Any
 from parley.events.values import Step
 from parley.protocol.pages import LibraryEntry
 from services.planner.agentflow_prompt import NothingToDo
-from services.planner.conversation import draft_plan
-from services.planner.conversation_prompt import PlanDraft
-from services.planner.examples import EMPTY_SECONDS, PROJECTED_SECONDS, SimilarExamples
+from services.planner.conversation import PlanDraft, draft_plan
+from services.planner.recall import EMPTY_SECONDS, PROJECTED_SECONDS, SimilarExamples
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.llm import ScriptedModel

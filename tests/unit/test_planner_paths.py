@@ -12,11 +12,10 @@ from parley.events.values import NodeProposal, PathPlan, Planning, SessionSettin
 from parley.protocol.flows import FlowPage, FlowSpec, ListFlows, NodeSpec
 from parley.protocol.pages import LibraryEntry
 from parley.reply import QuestionDraft
-from services.planner.examples import MAX_EXAMPLES, SimilarExamples
-from services.planner.executor_client import FlowClient
-from services.planner.flow import WHICH_FLOW, PathPlanner
+from services.planner.flow import WHICH_FLOW, PathCache, PathPlanner
 from services.planner.flow_prompt import FlowPath, NewNode, PathDraft, PathReply, build_prompt, render_partial
-from services.planner.path_cache import PathCache
+from services.planner.recall import MAX_EXAMPLES, SimilarExamples
+from services.planner.tools import FlowClient
 from shared.bus import BusUnavailable
 from shared.domain import commands as c
 from shared.domain.session import Session

@@ -11,10 +11,10 @@ from parley.protocol.tools import ToolPage
 from parley.reply import Kind
 from services.planner.agentflow import MAX_PROPOSALS, MAX_SEARCHES
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
-from services.planner.examples import SimilarExamples, no_examples
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
-from services.planner.path_cache import PathCache
+from services.planner.flow import PathCache
 from services.planner.plan_generators import PlanGenerators
+from services.planner.recall import SimilarExamples, no_examples
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.llm import ScriptedModel

@@ -3,7 +3,7 @@
 from typing import Any
 
 from parley.protocol.tools import ListTools, ToolPage, ToolSpec
-from services.planner.executor_client import MAX_SHOWN, MAX_SHOWN_CALLS, ToolClient
+from services.planner.tools import MAX_SHOWN, MAX_SHOWN_CALLS, ToolClient
 from shared.bus import BusUnavailable
 
 

@@ -12,15 +12,21 @@ from packs.retail.specs import SPECS
 from parley.events.values import Knowledge, Recalled, SessionSettings
 from parley.protocol.tools import CheckCalls, ToolPage, ToolSpec
 from parley.reply import Kind, QuestionDraft, WordsDraft
+from services.planner import agentflow
 from services.planner import agentflow_prompt as turn_prompt
-from services.planner.agentflow import MAX_PROPOSALS, MAX_SEARCHES, checked_by_packs, plan_turn
-from services.planner.agentflow_prompt import MoreTools, NothingToDo, Planned, TurnDraft, TurnReply
-from services.planner.examples import no_examples
+from services.planner.agentflow import (
+    TurnProposal,
+    checked_by_packs,
+    is_stalled,
+    plan_turn,
+    repetition_problem,
+    validate,
+)
+from services.planner.agentflow_prompt import MoreTools, NothingToDo, Planned, TurnDraft, TurnReply, turn_reply
+from services.planner.app import Planner
 from services.planner.flow import PathPlanner
-from services.planner.handlers import Planner
-from services.planner.proposals import STALLED_AFTER, TurnProposal, is_stalled, repetition_problem, validate
-from services.planner.tool_choice import ToolChoice
-from services.planner.turn_reply import turn_reply
+from services.planner.recall import no_examples
+from services.planner.tools import ToolChoice
 from shared.domain import commands as c
 from shared.domain.errors import Invalid
 from shared.domain.memory import MAX_OUTCOME_SUMMARY, MAX_WHOLE_OUTCOMES, action_history
@@ -205,14 +211,16 @@ async def test_a_read_may_be_repeated_when_memory_has_shortened_its_result() -> 
 
 
 def test_a_session_is_stalled_after_several_failures_in_a_row() -> None:
-    failures = [result for n in range(1, STALLED_AFTER + 1) for result in ran(n, "fetch", "OSError: away", ok=False)]
+    failures = [
+        result for n in range(1, agentflow.STALLED_AFTER + 1) for result in ran(n, "fetch", "OSError: away", ok=False)
+    ]
     session = given(*FLOW, *failures).session
     assert is_stalled(session)
     assert validate(session, draft(Planned(tool="fetch", arguments={"n": 1})), (FETCH,)).is_stuck
     failed_once = given(*FLOW, *failures[:4]).session
     assert not is_stalled(failed_once)
     assert not validate(failed_once, draft(Planned(tool="fetch", arguments={"n": 1})), (FETCH,)).is_stuck
-    recovered = given(*FLOW, *failures, *ran(STALLED_AFTER + 1, "fetch", "there", n=7)).session
+    recovered = given(*FLOW, *failures, *ran(agentflow.STALLED_AFTER + 1, "fetch", "there", n=7)).session
     assert not is_stalled(recovered)
 
 
@@ -286,11 +294,6 @@ async def test_a_good_reply_becomes_a_turn() -> None:
     assert len(model.prompts) == 1
 
 
-async def test_a_question_from_the_model_goes_to_the_user() -> None:
-    question, _ = await planned(given(*FLOW).session, QuestionDraft(text=" Who are you? "))
-    assert question == c.Ask(text="Who are you?")
-
-
 async def test_nothing_to_do_becomes_a_turn_without_calls_that_has_the_reason() -> None:
     command, _ = await planned(given(*KNOWN).session, NothingToDo(reason="It is cancelled."))
     assert command == c.PlanTurn(sub_goal="Nothing is left to do", actions=(), reasoning="It is cancelled.")
@@ -298,7 +301,7 @@ async def test_nothing_to_do_becomes_a_turn_without_calls_that_has_the_reason() 
 
 async def test_after_several_rejected_proposals_the_planner_asks_the_user() -> None:
     bad = draft(Planned(tool="nope"))
-    question, model = await planned(given(*FLOW).session, *[bad] * (MAX_PROPOSALS + MAX_SEARCHES))
+    question, model = await planned(given(*FLOW).session, *[bad] * (agentflow.MAX_PROPOSALS + agentflow.MAX_SEARCHES))
     assert isinstance(question, c.Ask)
     assert question.text.startswith("I cannot go on by myself. There is no tool “nope” here.")
     assert "There is no tool “nope” here." in model.prompts[1].text
@@ -306,7 +309,7 @@ async def test_after_several_rejected_proposals_the_planner_asks_the_user() -> N
     assert 'You proposed: {"reasoning":"why","sub_goal":"go on","actions":[{"tool":"nope"}]}' in told
     assert "problems" not in sections_of(model.prompts[0].text)
     answered = given(*FLOW, question, c.Answer(text="go on")).session
-    again, _ = await planned(answered, *[bad] * (MAX_PROPOSALS + MAX_SEARCHES))
+    again, _ = await planned(answered, *[bad] * (agentflow.MAX_PROPOSALS + agentflow.MAX_SEARCHES))
     assert isinstance(again, c.PlanTurn), "the planner does not ask the same question twice"
     assert "There is no tool “nope” here." in again.reasoning
 
@@ -324,14 +327,16 @@ async def test_the_model_may_search_for_tools_a_limited_number_of_times() -> Non
     assert "fit “send a mail”" in model.prompts[1].text
     last = NothingToDo(reason="There is no such tool.")
     ended, second_model = await planned(
-        given(*FLOW).session, *[search] * MAX_SEARCHES, last, tools=FixedTools(first_page)
+        given(*FLOW).session, *[search] * agentflow.MAX_SEARCHES, last, tools=FixedTools(first_page)
     )
     assert isinstance(ended, c.PlanTurn)
-    assert [_kinds(prompt.reply)[2] for prompt in second_model.prompts] == ["more_tools"] * MAX_SEARCHES + ["question"]
+    assert [_kinds(prompt.reply)[2] for prompt in second_model.prompts] == ["more_tools"] * agentflow.MAX_SEARCHES + [
+        "question"
+    ]
 
 
 async def test_the_first_prompt_of_a_stalled_session_says_so() -> None:
-    failures = [result for n in range(1, STALLED_AFTER + 1) for result in ran(n, "fetch", "OSError", ok=False, n=n)]
+    failures = [result for n in (1, 2, 3) for result in ran(n, "fetch", "OSError", ok=False, n=n)]
     _, model = await planned(given(*FLOW, *failures).session, QuestionDraft(text="What now?"))
     assert "Three turns came to nothing." in model.prompts[0].text
 

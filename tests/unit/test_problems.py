@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from parley.events.problems import SENTENCES, problem_sentences
 from services.gateway.api_errors import ApiError
-from services.gateway.parsing import MESSAGE_TYPES, parse_message
+from services.gateway.messages.parsing import MESSAGE_TYPES, parse_message
 
 
 class Form(BaseModel):

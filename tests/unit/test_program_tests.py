@@ -5,11 +5,10 @@ import re
 import pytest
 
 from parley.events.values import Check, Step
-from services.generator.conversation import write_code
-from services.generator.conversation_prompt import WrongTest
-from services.generator.conversation_prompt import build_prompt as code_prompt
-from services.verifier.conversation_prompt import TestsDraft, build_tests_prompt
-from services.verifier.handlers import verify
+from services.generator.conversation import WrongTest, write_code
+from services.generator.conversation import build_prompt as code_prompt
+from services.verifier.app import verify
+from services.verifier.conversation import TestsDraft, build_tests_prompt
 from services.verifier.program_checks import MAX_DETAIL, run_tests
 from shared.domain import commands as c
 from shared.domain.program_tests import failed_tests, is_disputable, sources

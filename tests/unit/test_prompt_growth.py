@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from parley.events.values import Knowledge
-from services.generator import conversation_prompt as generator
-from services.planner import conversation_prompt as planner
-from services.verifier import conversation_prompt as verifier
+from services.generator import conversation as generator
+from services.planner import conversation as planner
+from services.verifier import conversation as verifier
 from shared.domain.session import Session
 from shared.settings import Settings
 from tests.support.prompt_sections import as_prompted

@@ -24,19 +24,18 @@ from parley.flow import Flow
 from parley.protocol.flows import FlowPage
 from parley.protocol.tools import ToolPage
 from scripts.gen_contract import CONTRACT, replies
-from services.generator import agentflow_prompt as answers
-from services.generator import conversation_prompt as programs
+from services.generator import agentflow as answers
+from services.generator import conversation as programs
 from services.planner import agentflow_prompt as turns
-from services.planner import conversation_prompt as text_plans
+from services.planner import conversation as text_plans
 from services.planner import execution_plan_prompt as execution_plans
 from services.planner import flow_prompt as paths
-from services.planner.tool_choice import ToolChoice
-from services.verifier import agentflow_prompt as turn_verdicts
-from services.verifier import conversation_prompt as verdicts
+from services.planner.tools import ToolChoice
+from services.verifier import agentflow as turn_verdicts
+from services.verifier import conversation as verdicts
 from shared.domain.session import Session
 from shared.llm import Message
-from shared.llm.capabilities import capabilities
-from shared.llm.sections import prompt
+from shared.llm.sections import capabilities, prompt
 from shared.settings import Settings
 from shared.story import StoryLine
 from sql.database import ReadOnlyDatabase

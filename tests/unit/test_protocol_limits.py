@@ -9,7 +9,7 @@ import pytest
 from parley.protocol.client import CLIENT_MESSAGES
 from scripts.gen_protocol import openapi
 from services.gateway.api_errors import ApiError
-from services.gateway.parsing import parse_message
+from services.gateway.messages.parsing import parse_message
 
 CHECKED_ELSEWHERE = {  # stored events have no limits for these; `bounds.Settings` has
     "SessionSettings.approval_timeout",

@@ -10,7 +10,7 @@ from packs.retail.tasks.outputs import is_answered
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.scenarios import KINDS, Scenario, ScenarioDeck
 from packs.retail.tasks.validate import validate
-from services.generator.agentflow_prompt import TaskDraft
+from services.generator.agentflow import TaskDraft
 from tests.support.retail_play import expected, model, play
 from tests.support.store import STORE
 

@@ -8,9 +8,9 @@ from pydantic import ValidationError
 
 from flows.text_to_sql.prompts import GenerateReply
 from parley.reply import AcceptedOffer, QuestionDraft, Reply, WordsDraft, content_of, with_kinds, without_kinds
-from services.generator.conversation_prompt import CodeReply
+from services.generator.conversation import CodeReply
 from services.planner.agentflow_prompt import TurnReply
-from services.planner.conversation_prompt import PlanDraft, PlanReply
+from services.planner.conversation import PlanDraft, PlanReply
 from services.planner.flow_prompt import PathReply
 
 PLAN: dict[str, Any] = {"kind": "plan", "goal": "A game", "steps": ["Draw it"]}

@@ -15,16 +15,15 @@ from packs.retail.specs import SPECS
 from parley.protocol.tools import ToolPage, ToolSpec
 from parley.reply import Reply
 from scripts.gen_contract import replies
-from services.generator import agentflow_prompt as answers
-from services.generator import conversation_prompt as code
+from services.generator import agentflow as answers
+from services.generator import conversation as code
 from services.planner import agentflow_prompt as agentflow
-from services.planner import conversation_prompt as plan
+from services.planner import conversation as plan
 from services.planner import flow_prompt as flow
-from services.planner.turn_reply import turn_reply
-from services.verifier import agentflow_prompt as turns
-from services.verifier import conversation_prompt as verifier
-from shared.llm.schema import strict_schema
-from shared.llm.strict_schema import MAX_SIZE, UnsupportedSchema, size, to_strict
+from services.planner.agentflow_prompt import turn_reply
+from services.verifier import agentflow as turns
+from services.verifier import conversation as verifier
+from shared.llm.schema import MAX_SIZE, UnsupportedSchema, size, strict_schema, to_strict
 from shared.plan_checks.calls import repair_arguments
 from tests.support.subset import llama_problems, openai_problems
 

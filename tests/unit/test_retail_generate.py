@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from packs.retail.data import fingerprint
 from packs.retail.generate import DEFAULT_SEED, generate
 from packs.retail.products import PRODUCTS
+from packs.retail.records import fingerprint
 
 SEED_7_FINGERPRINT = "e14577d4d8015b16e0d99c636454cd5209dc0f412972c3b9bb9c37d733c830cb"
 USER = ["name", "address", "email", "payment_methods", "orders"]

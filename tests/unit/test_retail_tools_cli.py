@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cli.tools import drive
-from packs.retail.data import fingerprint, load
 from packs.retail.generate import generate
+from packs.retail.records import fingerprint, load
 from tests.support.needs import TAU_BENCH, needs_tau_bench
 from tests.support.retail import Shop, small
 from tests.support.timeouts import WAIT_TIMEOUT

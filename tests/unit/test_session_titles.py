@@ -6,10 +6,9 @@ import pytest
 
 from parley.events import facts
 from parley.reply import Reply, with_title
-from services.generator.conversation_prompt import CodeReply
+from services.generator.conversation import CodeReply
 from services.planner.agentflow_prompt import TurnReply
-from services.planner.conversation import WITHOUT_CHANGES, draft_plan
-from services.planner.conversation_prompt import PlanDraft, PlanReply
+from services.planner.conversation import WITHOUT_CHANGES, PlanDraft, PlanReply, draft_plan
 from services.planner.flow_prompt import PathReply
 from shared.domain import commands as c
 from shared.domain.evolve import evolve

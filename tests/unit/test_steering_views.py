@@ -3,7 +3,7 @@
 from parley.protocol import journal as j
 from parley.protocol import server as s
 from parley.protocol.client import Skip
-from services.gateway.commands import to_commands
+from services.gateway.messages.commands import to_commands
 from services.gateway.views.allowed_messages import allowed_messages
 from services.gateway.views.audit_trail import audit_trail
 from services.gateway.views.entries import entries

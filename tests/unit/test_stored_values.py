@@ -7,7 +7,7 @@ import pytest
 
 from parley.events import dump_event, envelope, parse_event
 from services.gateway.api_errors import ApiError
-from services.gateway.parsing import parse_message
+from services.gateway.messages.parsing import parse_message
 from shared.domain.evolve import evolve
 from shared.domain.session import SESSION, Session
 

@@ -9,10 +9,9 @@ from parley.events import facts
 from parley.events.values import SessionSettings, SubGoalVerdict
 from services.gateway.views.entries import entries
 from services.gateway.views.export import export
+from services.planner.agentflow import validate
 from services.planner.agentflow_prompt import Planned
-from services.planner.proposals import validate
-from services.verifier.agentflow import NOT_JUDGED
-from services.verifier.agentflow_prompt import SubGoalReply, TurnVerdict, build_turn_prompt
+from services.verifier.agentflow import NOT_JUDGED, SubGoalReply, TurnVerdict, build_turn_prompt
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.story import Story

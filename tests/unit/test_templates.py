@@ -13,8 +13,7 @@ from parley.protocol.templates import ChosenValue, Parameter, Template, Template
 from parley.protocol.tools import ToolSpec
 from shared.domain.errors import Invalid
 from shared.plan_checks.steps import step_problems
-from shared.templates.checks import fingerprints_of, template_form_problems, template_problems
-from shared.templates.fill import fill_template
+from shared.templates.checks import fill_template, fingerprints_of, template_form_problems, template_problems
 from shared.templates.from_session import template_from_session
 from shared.templates.from_steps import TemplateOptions, parameter_candidates, template_from_steps
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from parley.protocol.client import CLIENT_MESSAGES
-from services.gateway.commands import to_commands
+from services.gateway.messages.commands import to_commands
 from shared.domain import commands as c
 from shared.domain.forks import carry_over, session_forked
 from shared.domain.session import Session

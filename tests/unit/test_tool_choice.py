@@ -4,7 +4,7 @@ from parley.protocol.tools import CheckCalls, ToolPage, ToolSpec
 from parley.reply import Kind
 from services.planner.agentflow import plan_turn
 from services.planner.agentflow_prompt import MoreTools, NothingToDo, Planned, TurnDraft
-from services.planner.tool_choice import choose
+from services.planner.tools import choose
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.llm import Prompt, ScriptedModel

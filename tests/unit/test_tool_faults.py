@@ -16,8 +16,7 @@ from packs.program.pack import _value
 from parley.events.values import Effect
 from parley.protocol.tools import ToolSpec
 from services.executor.result_limits import with_json_value
-from services.executor.tool_calls import new_task, run_within_deadline
-from services.executor.tools import RegisteredTool, ToolResult
+from services.executor.tools import RegisteredTool, ToolResult, new_task, run_within_deadline
 from shared.repair.values import decoded
 from shared.sandbox import remove_abandoned, scratch
 from shared.time_zones import time_zone

@@ -21,10 +21,10 @@ from parley.events.values import ActionSpec, Knowledge, SessionSettings
 from parley.protocol.tools import ToolPage
 from rehearsal.tokens import count
 from services.executor.tools import MAX_RESULT
-from services.generator.agentflow_prompt import build_answer_prompt
+from services.generator.agentflow import build_answer_prompt
 from services.planner.agentflow_prompt import build_prompt
-from services.planner.tool_choice import ToolChoice
-from services.verifier.agentflow_prompt import build_turn_prompt
+from services.planner.tools import ToolChoice
+from services.verifier.agentflow import build_turn_prompt
 from shared.domain import commands as c
 from shared.domain.session import SESSION, Session
 from shared.llm import Message

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from services.verifier.agentflow_prompt import TurnVerdict, build_turn_prompt
-from services.verifier.handlers import verify, with_analyses
-from services.verifier.rules import rule_verdict
+from services.verifier.agentflow import TurnVerdict, build_turn_prompt, rule_verdict
+from services.verifier.app import verify, with_analyses
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.llm import ScriptedModel

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from packs.retail.data import Data, Document
+from packs.retail.records import Data, Document
 from packs.retail.writes import CANCEL_REASONS
 
 KIND_OF_TOOL = {

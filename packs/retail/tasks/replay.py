@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from packs.retail.data import Data, Document, Kind
 from packs.retail.known_records import CompletedCall
-from packs.retail.records import BufferedRecords, Index, StoredDocument
+from packs.retail.records import BufferedRecords, Data, Document, Index, Kind, StoredDocument
 from packs.retail.tasks.task import ExpectedCall, RetailTask
 from packs.retail.tools import perform
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from packs.retail.data import Data, Document
+from packs.retail.records import Data, Document
 from packs.retail.tasks.intents import INTENTS, Customer, Intent
 
 KINDS = (*INTENTS, "several")

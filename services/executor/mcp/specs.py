@@ -19,8 +19,7 @@ from services.executor.mcp.config import McpServerConfig, ToolOverride
 from services.executor.mcp.json_text import camel_or_snake
 from services.executor.mcp.results import quoted
 from shared.plan_checks.argument_kinds import without_weaker_kinds
-from shared.repair.bounds import is_bounded
-from shared.repair.schema import MAX_DEPTH, MAX_NODES, as_schema, schema_problem, without_blanks
+from shared.repair.schema import MAX_DEPTH, MAX_NODES, as_schema, is_bounded, schema_problem, without_blanks
 
 MAX_DESCRIPTION = 2_000  # characters
 MAX_SCHEMA = 20_000  # bytes of JSON

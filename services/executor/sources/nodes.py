@@ -14,8 +14,7 @@ from parley.protocol.flows import FlowSpec, tool_of
 from parley.protocol.tools import Preview, ToolSpec
 from parley.reply import Reply
 from services.executor.flow_routing import state_of, user_set_names
-from services.executor.tool_calls import call_with_timeout
-from services.executor.tools import Arguments, RegisteredTool, Registry, ToolInvocation, ToolResult
+from services.executor.tools import Arguments, RegisteredTool, Registry, ToolInvocation, ToolResult, call_with_timeout
 from shared.domain.policy import STRENGTH
 from shared.domain.session import Session
 from shared.domain.workflows.flow import path_of

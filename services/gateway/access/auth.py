@@ -1,5 +1,6 @@
-"""Authentication: tokens, API keys, JWTs, and the cookie that a browser gets for one of them."""
+"""Authentication: tokens, API keys, JWTs, the cookie that a browser gets for one of them, and one-time tickets."""
 
+import hashlib
 import hmac
 import math
 import secrets
@@ -10,14 +11,24 @@ from typing import Any, NamedTuple
 
 import jwt
 
-from services.gateway.access.keys import COOKIE, PROOF, derive_key
 from services.gateway.access.users import LOCAL_USER, User
 from services.gateway.api_errors import ApiError
+from services.gateway.ports import GatewayBus
 from shared.login import MIN_SECRET, api_keys, is_name, login_problem
 from shared.settings import Settings
 
+COOKIE, TICKET = "parley-page", "parley-socket"  # also the audience of what is signed
+PROOF, SESSION_ID = "parley-proof", "parley-session-id"
 COOKIE_DAYS = 30
 LEEWAY = 10  # seconds by which the clock of a JWT's issuer may be off
+TICKET_SECONDS = 30
+HINT = "POST /api/tickets gives a new one."
+
+
+def derive_key(secret: bytes, purpose: str) -> bytes:
+    """32 bytes by HKDF-SHA256 (RFC 5869) from `secret`, with no salt and `purpose` as the info."""
+    extracted = hmac.digest(bytes(hashlib.sha256().digest_size), secret, "sha256")
+    return hmac.digest(extracted, purpose.encode() + b"\x01", "sha256")
 
 
 class ConfigurationError(Exception):
@@ -156,3 +167,39 @@ class Authenticator:
 
 def _are_same_secret(secret: str, other: str) -> bool:
     return bool(other) and hmac.compare_digest(secret.encode(), other.encode())
+
+
+class Tickets:
+    """Any gateway with the same PARLEY_SECRET accepts a ticket. The broker makes sure that only one does."""
+
+    def __init__(self, authenticator: Authenticator, bus: GatewayBus) -> None:
+        self._authenticator, self._bus = authenticator, bus
+
+    def issue(self, login: Login) -> str:
+        """A new ticket for this login."""
+        return self._authenticator.sign_claims(
+            login, TICKET, TICKET_SECONDS, jti=secrets.token_hex(16), until=login.expires_at
+        )
+
+    async def redeem(self, ticket: str, other_login: Login | None) -> Login:
+        """The login that the ticket was issued to. `other_login`: that of the request's own credentials, if any.
+
+        Raises ApiError(unauthorized), or BusUnavailable: then it may have been used, and another one is needed.
+        """
+        claims = self._authenticator.verify_claims(ticket, TICKET)
+        if claims is None:
+            raise _ticket_error("This ticket is not valid or has expired.")
+        login = self._authenticator.login_from_claims(claims, _expiry(claims))
+        if other_login is not None and other_login.user != login.user:
+            raise _ticket_error("This ticket was issued to another user.")
+        if not await self._bus.redeem(str(claims["jti"])):
+            raise _ticket_error("This ticket has been used.")
+        return login
+
+
+def _expiry(claims: Any) -> int | None:
+    return claims["until"] if isinstance(claims.get("until"), int) else None
+
+
+def _ticket_error(message: str) -> ApiError:
+    return ApiError("unauthorized", message, HINT)

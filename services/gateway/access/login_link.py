@@ -15,9 +15,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.gateway.access.auth import COOKIE_DAYS, Authenticator, Login
-from services.gateway.access.origins import check_not_forged
-from services.gateway.access.rate_limits import LoginThrottle
-from services.gateway.access.root_path import relative_root
+from services.gateway.access.origins import check_not_forged, relative_root
+from services.gateway.access.quota import LoginThrottle
 from services.gateway.access.users import LOCAL_USER, User
 from services.gateway.api_errors import ApiError
 from services.gateway.rest.page import plain_page

@@ -10,7 +10,7 @@ import structlog
 from cachetools import LRUCache, TTLCache
 
 from services.gateway.access.auth import COOKIE_DAYS, Login
-from services.gateway.access.rate_limits import MAX_REMEMBERED, TokenBucket
+from services.gateway.access.quota import MAX_REMEMBERED, TokenBucket
 from services.gateway.api_errors import ApiError
 from services.gateway.ports import GatewayBus
 from shared.bus import BusUnavailable

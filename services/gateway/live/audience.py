@@ -6,7 +6,7 @@ from parley.events import SessionEvent
 from parley.protocol import screen as v2
 from parley.protocol import server as v1
 from services.gateway.access.users import User
-from services.gateway.commands import ApprovalTarget
+from services.gateway.messages.commands import ApprovalTarget
 from services.gateway.views import event_messages, messages, screen_messages
 from shared.domain.permissions import SessionRole
 from shared.domain.session import Session

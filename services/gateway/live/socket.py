@@ -10,16 +10,16 @@ from fastapi import WebSocket, WebSocketDisconnect
 from parley.protocol import client as m
 from parley.protocol import server as s
 from parley.protocol.screen import ScreenSnapshot
-from services.gateway import handlers
 from services.gateway.access.quota import Quota
 from services.gateway.access.users import User, check_can_read, session_not_found
 from services.gateway.api_errors import FAILED_MESSAGE, ApiError, as_api_error, error_message
-from services.gateway.commands import ApprovalTarget, SessionMessage
 from services.gateway.live.audience import Audience, Protocol, approval_target, dump
 from services.gateway.live.channel import PAGE_SIZE
 from services.gateway.live.hub import Hub
 from services.gateway.live.subscription import ChannelSubscription, OutgoingMessage, SendQueue
-from services.gateway.parsing import parse_message
+from services.gateway.messages import handlers
+from services.gateway.messages.commands import ApprovalTarget, SessionMessage
+from services.gateway.messages.parsing import parse_message
 from services.gateway.ports import Core, query
 from shared.store_api import JOURNAL_READ, ReadJournal
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from services.gateway.access.quota import Quota
 from services.gateway.access.users import User
-from services.gateway.commands import ApprovalTarget
 from services.gateway.live.audience import Audience, EventMessages, Protocol
 from services.gateway.live.channel import SessionChannel
+from services.gateway.messages.commands import ApprovalTarget
 from shared.domain.session import Session
 
 MAX_HELD_BACK = 5_000  # messages, while history is sent

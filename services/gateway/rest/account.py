@@ -2,9 +2,9 @@
 
 from fastapi import APIRouter, Request, Response
 
-from services.gateway.access.tickets import TICKET_SECONDS
-from services.gateway.rest.error_responses import ERROR_RESPONSES
+from services.gateway.access.auth import TICKET_SECONDS
 from services.gateway.rest.models import AboutMe, Ticket
+from services.gateway.rest.requests import ERROR_RESPONSES
 from services.gateway.state import GatewayDep, LoginDep, UserDep, is_secure
 
 router = APIRouter(prefix="/api", responses=ERROR_RESPONSES)

@@ -9,19 +9,16 @@ from parley.events.values import SessionSettings
 from parley.protocol import client as m
 from parley.protocol.bounds import OwnPlan
 from parley.protocol.execution_plans import ExecutionPlan, PlanLine, PlanList, PlanPreviews, PlanStatus
-from services.gateway import handlers
 from services.gateway.api_errors import ApiError
-from services.gateway.commands import SessionMessage
-from services.gateway.plan_execution import Execute
-from services.gateway.plan_previews import plan_previews
+from services.gateway.messages import handlers
+from services.gateway.messages.commands import SessionMessage
+from services.gateway.messages.plan_commands import Execute
 from services.gateway.ports import query
-from services.gateway.rest.bodies import JsonRoute
-from services.gateway.rest.error_responses import ERROR_RESPONSES
-from services.gateway.rest.flow_requests import WAITING_RESPONSES
-from services.gateway.rest.parameters import From, Limit, Offset, OfSession, To
-from services.gateway.rest.plan_caller import CallerDep, Timeout, plan_response
-from services.gateway.rest.plan_models import (
+from services.gateway.rest.flows import WAITING_RESPONSES
+from services.gateway.rest.models import From, Limit, Offset, OfSession, To
+from services.gateway.rest.plan_tasks import (
     ApproveRequest,
+    CallerDep,
     ExecuteRequest,
     GenerateRequest,
     ModifyRequest,
@@ -30,8 +27,16 @@ from services.gateway.rest.plan_models import (
     StoreRequest,
     TaskId,
     TaskRequest,
+    Timeout,
+    current_task,
+    plan_previews,
+    plan_response,
+    plan_tasks,
+    task_state,
+    task_versions,
+    tasks_page,
 )
-from services.gateway.rest.plan_tasks import current_task, plan_tasks, task_state, task_versions, tasks_page
+from services.gateway.rest.requests import ERROR_RESPONSES, JsonRoute
 from services.gateway.rest.sessions import readable_session
 from services.gateway.state import CoreDep, GatewayDep, UserDep
 from services.gateway.views.execution_plan import plan_markdown, plan_status, step_statuses

@@ -12,9 +12,9 @@ from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel
 
 from services.gateway.api_errors import ApiError
-from services.gateway.files import file_bytes
-from services.gateway.rest.error_responses import ERROR_RESPONSES
-from services.gateway.rest.parameters import ActionId, SessionId
+from services.gateway.ports import file_bytes
+from services.gateway.rest.models import ActionId, SessionId
+from services.gateway.rest.requests import ERROR_RESPONSES
 from services.gateway.rest.sessions import readable_session
 from services.gateway.state import CoreDep, UserDep
 from shared.domain.batches import find_action

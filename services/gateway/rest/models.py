@@ -1,14 +1,23 @@
-"""Request and response models that are neither protocol messages nor models of plan_store."""
+"""Models of requests and responses that are neither protocol messages nor plan_store's, and routes' parameters."""
 
 from typing import Annotated, Self
 
+from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from parley.events.values import Line, Text, Workflow
+from parley.events.values import SESSION_ID, Line, Text, Workflow
 from parley.protocol.bounds import Arguments, SentKnowledge, SentTimeZone, Settings
 from services.gateway.api_errors import ApiError
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"  # the media type of RFC 9457
+SessionId = Annotated[str, Path(pattern=SESSION_ID)]
+ActionId = Annotated[str, Path(min_length=1, max_length=64)]
+Version = Annotated[int, Path(ge=1, le=2**48)]
+From = Annotated[int, Query(alias="from", ge=1, le=2**48)]
+To = Annotated[int, Query(alias="to", ge=1, le=2**48)]
+OfSession = Annotated[str | None, Query(pattern=SESSION_ID)]
+Limit = Annotated[int, Query(ge=1, le=1000)]
+Offset = Annotated[int, Query(ge=0, le=1_000_000_000)]
 
 
 class ResponseModel(BaseModel):

@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.access.auth import COOKIE_DAYS
-from services.gateway.access.root_path import relative_root
+from services.gateway.access.origins import relative_root
 from services.gateway.state import is_secure
 
 PAGE = Path(__file__).parents[1] / "page"

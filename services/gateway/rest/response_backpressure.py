@@ -5,7 +5,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.access.quota import MESSAGE_BYTES, Quota
 from services.gateway.api_errors import ApiError
-from services.gateway.rest import error_responses
+from services.gateway.rest import requests
 
 
 class ResponseBackpressure:
@@ -55,7 +55,7 @@ class _MeteredResponse:
                 quota.add_unread(self, size)
         except ApiError as error:
             self._dropped = True
-            await error_responses.problem_response(error)(scope, receive, self._send)
+            await requests.problem_response(error)(scope, receive, self._send)
         else:
             await self._send(message)
 

@@ -1,21 +1,23 @@
-"""REST: sessions: list, inbox, begin, read and purge. Screens poll the lists, so these have ETags."""
+"""REST: sessions: list, inbox, begin, read and purge; their messages, journal, export, plans and code."""
 
 import hashlib
-from typing import Annotated
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Body, Header, Query, Response
 
+from parley.events import SessionEvent
+from parley.events.values import Line
 from parley.protocol import client as m
 from parley.protocol.pages import SessionPage, SessionRow, SessionRows
 from parley.protocol.server import Snapshot
-from services.gateway import handlers
 from services.gateway.access.users import User, check_can_read, check_can_write, session_not_found
+from services.gateway.api_errors import ApiError
+from services.gateway.messages import handlers
 from services.gateway.ports import Core, load, query, request_draft
-from services.gateway.rest.bodies import JsonRoute
-from services.gateway.rest.error_responses import ERROR_RESPONSES
-from services.gateway.rest.models import Accepted, NewSession, SessionQuery
-from services.gateway.rest.parameters import Limit, Offset, SessionId
+from services.gateway.rest.models import Accepted, From, Limit, NewSession, Offset, SessionId, SessionQuery, To, Version
+from services.gateway.rest.requests import ERROR_RESPONSES, JsonRoute
 from services.gateway.state import CoreDep, GatewayDep, QuotaDep, UserDep
+from services.gateway.views import export as exports
 from services.gateway.views import messages
 from shared import store_api as api
 from shared.domain.session import USER_PHASES, Session
@@ -27,6 +29,10 @@ IfNoneMatch = Annotated[str, Header(alias="If-None-Match", include_in_schema=Fal
 MAX_REQUEST_CHARS = 200  # of a session's request
 CACHE_CONTROL = "private, no-cache"  # browsers may store it, and must revalidate
 ROW_FIELDS = set(SessionRow.model_fields)
+JOURNAL_PAGE_SIZE, MAX_JOURNAL_PAGES = (
+    1000,
+    8,
+)  # events; a page has at most 1 MB
 
 
 def session_rows_response(page: SessionPage, if_none_match: str) -> Response:
@@ -106,3 +112,116 @@ async def purge(session_id: SessionId, user: UserDep, core: CoreDep) -> api.Purg
     check_can_write(user, session)
     owner = session.owner if user.is_operator else user.id
     return await query(core.store, api.SESSION_PURGE, api.PurgeSession(session_id=session_id, user=owner))
+
+
+@router.post("/sessions/{session_id}/messages")
+async def send(
+    session_id: SessionId,
+    message: Annotated[m.AnyClientMessage, Body()],
+    user: UserDep,
+    core: CoreDep,
+    gateway: GatewayDep,
+) -> Accepted:
+    """Send any client message about this session, as over `/ws`. An approval must name its version here."""
+    message = message.model_copy(update={"session_id": session_id})
+    match message:
+        case m.Fork():
+            fork_id = await handlers.fork_session(message, session_id, user=user, core=core)
+            session = await readable_session(core, session_id, user)
+            return Accepted(session_id=session_id, version=session.version, fork_id=fork_id)
+        case m.Resume() | m.Close():
+            hint = "Read the snapshot or the journal instead."
+            raise ApiError("not_available", f"`{message.type}` is for sockets.", hint)
+        case _:
+            sender = handlers.Sender(user)
+            result = await handlers.act(message, session_id, sender, core, gateway.hub.loaded_channel(session_id))
+    gateway.hub.wake(session_id)
+    return Accepted(session_id=session_id, version=result.version)
+
+
+@router.get("/sessions/{session_id}/journal")
+async def journal(
+    session_id: SessionId,
+    user: UserDep,
+    core: CoreDep,
+    after: Annotated[int, Query(ge=0, le=2**48)] = 0,
+    limit: Limit = 200,
+) -> api.JournalPage:
+    """The session's events after version `after`, in order."""
+    await readable_session(core, session_id, user)
+    return await query(core.store, api.JOURNAL_READ, api.ReadJournal(session_id=session_id, after=after, limit=limit))
+
+
+@router.get("/sessions/{session_id}/export", response_class=Response)
+async def export(
+    session_id: SessionId,
+    user: UserDep,
+    core: CoreDep,
+    form: Annotated[Literal["md", "json", "py"], Query(alias="format")] = "md",
+) -> Response:
+    """The session as a file: Markdown to read, JSON to process, or its program.
+
+    Markdown and JSON contain each plan with its steps, each call with arguments, status and result, and each decision.
+    JSON has them as `calls`, `decisions` and `execution_plan`, beside the snapshot (`session`) and all events
+    (`journal`).
+    """
+    session = await readable_session(core, session_id, user)
+    events = [] if form == "py" else await _whole_journal(core, session)
+    file = exports.export(session, events, form)
+    disposition = f'attachment; filename="{file.name}"'
+    return Response(file.body, media_type=file.media_type, headers={"Content-Disposition": disposition})
+
+
+async def _whole_journal(core: Core, session: Session) -> list[SessionEvent]:
+    """All events. Raises ApiError(too_large) for a journal that could exhaust the memory."""
+    events: list[SessionEvent] = []
+    for _ in range(MAX_JOURNAL_PAGES):
+        after = events[-1].version if events else 0
+        request = api.ReadJournal(session_id=session.id, after=after, limit=JOURNAL_PAGE_SIZE)
+        page = await query(core.store, api.JOURNAL_READ, request)
+        events += page.events
+        if not page.events or events[-1].version >= session.version:
+            return [event for event in events if event.version <= session.version]
+    hint = f"Read it page by page at /api/sessions/{session.id}/journal, or use `parley sessions export` on the server."
+    raise ApiError("too_large", "This session is too large for one file.", hint)
+
+
+@router.get("/plans")
+async def plans(
+    user: UserDep,
+    core: CoreDep,
+    status: Annotated[list[Line] | None, Query(max_length=20)] = None,
+    limit: Limit = 50,
+    offset: Offset = 0,
+) -> api.PlanPage:
+    """The newest plan of each of my sessions, newest first."""
+    request = api.ListPlans(user=user.scope, statuses=tuple(status or ()), limit=limit, offset=offset)
+    return await query(core.store, api.PLAN_LIST, request)
+
+
+@router.get("/sessions/{session_id}/plans")
+async def plan_versions(session_id: SessionId, user: UserDep, core: CoreDep) -> api.PlanHistory:
+    """Every version of the session's plan, oldest first."""
+    await readable_session(core, session_id, user)
+    return await query(core.store, api.PLAN_VERSIONS, api.PlanVersions(session_id=session_id))
+
+
+@router.get("/sessions/{session_id}/plans/diff")
+async def plan_diff(session_id: SessionId, user: UserDep, core: CoreDep, old: From, new: To) -> api.PlanDiff:
+    """What changed between two versions of the plan, by step and as a unified diff."""
+    await readable_session(core, session_id, user)
+    return await query(core.store, api.PLAN_DIFF, api.DiffPlans(session_id=session_id, old=old, new=new))
+
+
+@router.get("/sessions/{session_id}/plans/{version}")
+async def plan(session_id: SessionId, version: Version, user: UserDep, core: CoreDep) -> api.PlanRecord:
+    """One version of the plan."""
+    await readable_session(core, session_id, user)
+    return await query(core.store, api.PLAN_GET, api.GetPlan(session_id=session_id, version=version))
+
+
+@router.get("/sessions/{session_id}/codes")
+async def code_versions(session_id: SessionId, user: UserDep, core: CoreDep) -> api.CodeHistory:
+    """Every version of the session's code, oldest first."""
+    await readable_session(core, session_id, user)
+    return await query(core.store, api.CODE_VERSIONS, api.CodeVersions(session_id=session_id))

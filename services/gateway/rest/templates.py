@@ -9,18 +9,17 @@ from starlette.responses import Response
 from parley.events.values import SessionId
 from parley.protocol.execution_plans import ExecutionPlan
 from parley.protocol.templates import CandidatePage, Template, TemplatePage, TemplateView
-from services.gateway import handlers, templates
 from services.gateway.access.users import User
 from services.gateway.api_errors import ApiError
+from services.gateway.messages import handlers
+from services.gateway.messages.tools import tools_by_name
 from services.gateway.ports import Core, query
-from services.gateway.rest.bodies import JsonRoute
-from services.gateway.rest.error_responses import ERROR_RESPONSES
-from services.gateway.rest.flow_requests import WAITING_RESPONSES
-from services.gateway.rest.parameters import Limit, Offset
-from services.gateway.rest.plan_caller import CallerDep
-from services.gateway.rest.plan_tasks import current_task
+from services.gateway.rest.flows import WAITING_RESPONSES
+from services.gateway.rest.models import Limit, Offset
+from services.gateway.rest.plan_tasks import CallerDep, current_task
+from services.gateway.rest.requests import ERROR_RESPONSES, JsonRoute
 from services.gateway.rest.sessions import readable_session
-from services.gateway.rest.template_models import (
+from services.gateway.rest.template_requests import (
     ChangedTemplate,
     Document,
     Format,
@@ -31,9 +30,17 @@ from services.gateway.rest.template_models import (
     TaskId,
     TemplateId,
     Use,
+    all_events,
+    check_changeable,
+    first_message,
+    get_template,
+    save,
+    shipped_view,
+    template_line,
+    template_view,
+    tools_or_none,
 )
 from services.gateway.state import CoreDep, UserDep
-from services.gateway.tools import tools_by_name
 from shared import store_api as api
 from shared.domain.session import Session
 from shared.domain.state import Plan
@@ -53,16 +60,16 @@ async def listed(user: UserDep, core: CoreDep, limit: Limit = 50, offset: Offset
     """My templates, newest first, and those that come with Parley."""
     request = api.ListTemplates(user=user.id, limit=limit, offset=offset)
     records = await query(core.store, api.TEMPLATE_LIST, request)
-    tools = await templates.tools_or_none(core)
-    own = tuple(templates.template_line(templates.template_view(record, tools)) for record in records.items)
-    shipped_views = (templates.shipped_view(name, record, tools) for name, record in shipped_templates().items())
-    return TemplatePage(templates=own, total=records.total, shipped=tuple(map(templates.template_line, shipped_views)))
+    tools = await tools_or_none(core)
+    own = tuple(template_line(template_view(record, tools)) for record in records.items)
+    shipped_views = (shipped_view(name, record, tools) for name, record in shipped_templates().items())
+    return TemplatePage(templates=own, total=records.total, shipped=tuple(map(template_line, shipped_views)))
 
 
 @router.post("", status_code=201)
 async def create(body: NewTemplate, user: UserDep, core: CoreDep) -> TemplateView:
     """Create a template from values, or from a document in JSON or YAML."""
-    return await templates.save(await _read_document(body), handlers.session_id_for(user, body.id, core), user, core)
+    return await save(await _read_document(body), handlers.session_id_for(user, body.id, core), user, core)
 
 
 @router.post("/from-plan", status_code=201)
@@ -71,7 +78,7 @@ async def from_plan(body: FromPlan, user: UserDep, core: CoreDep) -> TemplateVie
     plan = await _plan_of(body.task_id, user, core)
     choices = TemplateOptions(body.name, body.description, body.parameters)
     template = template_from_steps(plan.goal[:500], plan.steps, choices, await tools_by_name(core.bus))
-    return await templates.save(template, handlers.session_id_for(user, body.id, core), user, core)
+    return await save(template, handlers.session_id_for(user, body.id, core), user, core)
 
 
 @router.get("/from-plan")
@@ -86,9 +93,9 @@ async def from_session(body: FromSession, user: UserDep, core: CoreDep) -> Templ
     """Create a template from a session's finished calls; values that came from an earlier call become references."""
     session = await readable_session(core, body.session_id, user)
     choices = TemplateOptions(body.name, body.description, body.parameters)
-    events, tools = await templates.all_events(session.id, core), await tools_by_name(core.bus)
+    events, tools = await all_events(session.id, core), await tools_by_name(core.bus)
     template = await asyncio.to_thread(template_from_session, events, _title(session), choices, tools)
-    return await templates.save(template, handlers.session_id_for(user, body.id, core), user, core)
+    return await save(template, handlers.session_id_for(user, body.id, core), user, core)
 
 
 @router.get("/from-session")
@@ -97,7 +104,7 @@ async def parameters_of_session(
 ) -> CandidatePage:
     """The values of a session's calls that can become parameters; values that came from an earlier call cannot."""
     session = await readable_session(core, session_id, user)
-    events, tools = await templates.all_events(session.id, core), await tools_by_name(core.bus)
+    events, tools = await all_events(session.id, core), await tools_by_name(core.bus)
     steps = await asyncio.to_thread(steps_from_session, events, tools)
     return CandidatePage(name=_title(session)[:200], values=parameter_candidates(steps, tools))
 
@@ -107,7 +114,7 @@ async def template(
     template_id: TemplateId, user: UserDep, core: CoreDep, form: Annotated[Format | None, Query(alias="format")] = None
 ) -> TemplateView | Response:
     """The template with its problems; with a `format`, only its document."""
-    view = await templates.get_template(template_id, user, core)
+    view = await get_template(template_id, user, core)
     if form is None:
         return view
     headers = {"Content-Disposition": f'attachment; filename="template.{form}"'}
@@ -118,33 +125,36 @@ async def template(
 async def change(template_id: TemplateId, body: ChangedTemplate, user: UserDep, core: CoreDep) -> TemplateView:
     """Save the next version. It is checked against the current tools."""
     template = await _read_document(body)
-    return await templates.save(template, templates.check_changeable(template_id), user, core, expected=body.version)
+    return await save(template, check_changeable(template_id), user, core, expected=body.version)
 
 
 @router.put("/{template_id}/schedule")
 async def schedule(template_id: TemplateId, body: Scheduled, user: UserDep, core: CoreDep) -> TemplateView:
     """Run the template daily or once. Each run begins a session whose plan awaits my approval."""
     request = api.ScheduleTemplate(
-        user=user.id, template_id=templates.check_changeable(template_id), expected=body.version, schedule=body.schedule
+        user=user.id,
+        template_id=check_changeable(template_id),
+        expected=body.version,
+        schedule=body.schedule,
     )
     if body.schedule is not None:
-        templates.first_message(await templates.get_template(template_id, user, core), body.schedule.values, None)
+        first_message(await get_template(template_id, user, core), body.schedule.values, None)
     record = await query(core.store, api.TEMPLATE_SCHEDULE, request)
-    return templates.template_view(record, await tools_by_name(core.bus))
+    return template_view(record, await tools_by_name(core.bus))
 
 
 @router.delete("/{template_id}")
 async def delete(template_id: TemplateId, user: UserDep, core: CoreDep) -> api.TemplateDeletedReply:
     """Delete the template with all its versions. Sessions that used it stay."""
-    request = api.DeleteTemplate(user=user.id, template_id=templates.check_changeable(template_id))
+    request = api.DeleteTemplate(user=user.id, template_id=check_changeable(template_id))
     return await query(core.store, api.TEMPLATE_DELETE, request)
 
 
 @router.post("/{template_id}/use", status_code=201)
 async def use(template_id: TemplateId, body: Use, caller: CallerDep) -> ExecutionPlan:
     """Begin a session with the template's plan to approve, or with a request and the template as a hint."""
-    template = await templates.get_template(template_id, caller.user, caller.core)
-    message = templates.first_message(template, body.values, body.request)
+    template = await get_template(template_id, caller.user, caller.core)
+    message = first_message(template, body.values, body.request)
     return await caller.begin(message.model_copy(update={"settings": body.settings}), body)
 
 

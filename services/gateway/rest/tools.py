@@ -5,13 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from parley.protocol.tools import ListTools, Preview, PreviewCall, ToolPage
-from services.gateway import tools
 from services.gateway.access.users import check_can_write
 from services.gateway.api_errors import ApiError
-from services.gateway.rest.bodies import JsonRoute
-from services.gateway.rest.error_responses import ERROR_RESPONSES
-from services.gateway.rest.models import ToolCall
-from services.gateway.rest.parameters import ActionId, SessionId
+from services.gateway.messages import tools
+from services.gateway.rest.models import ActionId, SessionId, ToolCall
+from services.gateway.rest.requests import ERROR_RESPONSES, JsonRoute
 from services.gateway.rest.sessions import readable_session
 from services.gateway.state import CoreDep, UserDep
 from shared.domain.batches import find_action

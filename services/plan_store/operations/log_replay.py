@@ -17,8 +17,8 @@ from services.plan_store.projection.projected_session import (
     from_row,
     project_message,
 )
-from services.plan_store.projection.quarantine import is_session_id, storable_id
 from services.plan_store.projection.rows import changes_for, quarantine_row
+from services.plan_store.projection.unprojected import is_session_id, storable_id
 from services.plan_store.projection.writer import CachedSession, SessionWrite, apply
 from services.plan_store.tables import parked_messages, sessions, waiting_for_upgrade
 from shared.domain.session import Session

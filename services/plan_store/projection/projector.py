@@ -8,7 +8,7 @@ from cachetools import LRUCache
 from sqlalchemy import Connection, RowMapping, select
 
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.projection import quarantine, upgrades
+from services.plan_store.projection import unprojected
 from services.plan_store.projection.history import END_OF_LOG, PAGE, StoreLog, fold_message, session_at_version
 from services.plan_store.projection.projected_session import (
     ProjectedSession,
@@ -62,8 +62,8 @@ class Projector:
 
         Raises Unavailable.
         """
-        if not quarantine.is_session_id(session_id):
-            await quarantine.quarantine_all(self._log, self._database, session_id, "not the id of a session")
+        if not unprojected.is_session_id(session_id):
+            await unprojected.quarantine_all(self._log, self._database, session_id, "not the id of a session")
             return
         with suppress(StoreError):  # purged: the message has been quarantined
             cached = (
@@ -80,7 +80,7 @@ class Projector:
                 log.warning(
                     "left_to_a_newer_release", session=session_id, position=position, reason=str(cached.upgrade_needed)
                 )
-                await upgrades.record_waiting(self._database, cached.upgrade_needed, position)
+                await unprojected.record_waiting(self._database, cached.upgrade_needed, position)
 
     async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition:
         """The session as it is now, or as it was at `version`. Its rows are up to date on return.
@@ -179,7 +179,7 @@ class Projector:
         row, purged = await self._database.run(partial(_row, session_id))
         if purged:
             self.forget(session_id)
-            await quarantine.quarantine_all(self._log, self._database, session_id, "the session was purged")
+            await unprojected.quarantine_all(self._log, self._database, session_id, "the session was purged")
             raise StoreError("purged", "The session was purged; its id is not used again.")
         if row is None:
             return self._remember(CachedSession(empty_session(session_id)))
@@ -231,4 +231,4 @@ def _head(session_id: str, tx: Connection) -> tuple[int, str] | None:
 def _row(session_id: str, tx: Connection) -> tuple[RowMapping | None, bool]:
     """The session's row, and whether it is missing because the session was purged."""
     row = tx.execute(select(sessions).where(sessions.c.id == session_id)).mappings().first()
-    return row, row is None and quarantine.is_purged(tx, session_id)
+    return row, row is None and unprojected.is_purged(tx, session_id)

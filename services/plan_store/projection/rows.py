@@ -8,10 +8,9 @@ from sqlalchemy import Table
 from parley.events import SessionEvent, facts
 from parley.events.values import ModelCall
 from services.plan_store import tables as t
+from services.plan_store.database import RowChange, Upsert, Values, update_rows
 from services.plan_store.projection.history import FoldedMessage
-from services.plan_store.projection.library_rows import library_changes, proposal_changes
-from services.plan_store.projection.memory_rows import begins_request, memory_changes
-from services.plan_store.projection.row_changes import RowChange, Upsert, Values, update_rows
+from services.plan_store.projection.recall_rows import begins_request, library_changes, memory_changes, proposal_changes
 from shared.domain.session import Session
 from shared.domain.workflows.flow import path_of
 

@@ -14,10 +14,19 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, Table, Update, bindparam, delete, update
 
-from services.plan_store.database import DatabaseUnavailable, ProjectionDatabase, count_rows, upsert_rows
-from services.plan_store.projection import quarantine
+from services.plan_store.database import (
+    DatabaseUnavailable,
+    Delete,
+    ProjectionDatabase,
+    RowChange,
+    RowUpdate,
+    Upsert,
+    Values,
+    count_rows,
+    upsert_rows,
+)
+from services.plan_store.projection import unprojected
 from services.plan_store.projection.projected_session import ProjectedSession, row, with_digest
-from services.plan_store.projection.row_changes import Delete, RowChange, RowUpdate, Upsert, Values
 from services.plan_store.tables import journal, parked_messages, sessions, usage
 from shared.log import UpgradeNeeded
 from shared.telemetry import metrics
@@ -213,7 +222,7 @@ def _claim_rows(tx: Connection, writes: Sequence[SessionWrite]) -> int:
         for write in writes
         if write.before.times is not None
     ]
-    return quarantine.insert_new(tx, new_rows) + count_rows(tx, _UPDATE_SESSION, updated_rows)
+    return unprojected.insert_new(tx, new_rows) + count_rows(tx, _UPDATE_SESSION, updated_rows)
 
 
 def _apply_changes(tx: Connection, changes: Sequence[RowChange]) -> None:

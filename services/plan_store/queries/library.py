@@ -12,7 +12,7 @@ from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.queries.sessions import contains_words, page, rows
 from shared import store_api as api
-from shared.tokenizer import query_tokens
+from shared.text import query_tokens
 
 MAX_COMPARED = 500  # newest entries that are compared
 NEWEST = t.library.c.position.desc()

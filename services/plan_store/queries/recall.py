@@ -26,7 +26,7 @@ from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase, upsert
 from services.plan_store.queries.sessions import page, rows
 from shared import store_api as api
-from shared.tokenizer import query_tokens
+from shared.text import query_tokens
 
 INDEX = table("memories_fts", column("rowid"))  # SQLite's
 NEWEST = (t.memories.c.at.desc(), t.memories.c.position.desc())

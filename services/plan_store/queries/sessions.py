@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase
-from services.plan_store.projection import upgrades
+from services.plan_store.projection import unprojected
 from shared import store_api as api
 
 MAX_WORDS = 10
@@ -156,6 +156,6 @@ async def usage_totals(database: ProjectionDatabase, ask: api.GetUsage) -> api.U
 async def health(database: ProjectionDatabase) -> api.HealthReport:
     async with database.begin() as tx:
         total = await tx.scalar(select(func.count()).select_from(t.sessions).where(t.sessions.c.version > 0))
-    waiting = await upgrades.count_waiting(database)
+    waiting = await unprojected.count_waiting(database)
     kind = "sqlite" if database.is_sqlite else "postgresql"
     return api.HealthReport(database=kind, sessions=total or 0, waiting_for_upgrade=waiting)

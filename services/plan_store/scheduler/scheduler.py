@@ -16,11 +16,11 @@ from sqlalchemy import Column, func, select
 from parley.events import parse_event
 from services.plan_store.database import ProjectionDatabase, upsert
 from services.plan_store.operations.purge import complete_purge, incomplete_purges
-from services.plan_store.projection import upgrades
+from services.plan_store.projection import unprojected
 from services.plan_store.projection.history import StoreLog
 from services.plan_store.projection.projected_session import ProjectedSession
 from services.plan_store.projection.projector import Projector
-from services.plan_store.projection.quarantine import storable_id
+from services.plan_store.projection.unprojected import storable_id
 from services.plan_store.scheduler.clock import wall_clock
 from services.plan_store.scheduler.polling import WAKE, Poller, PollingBroker, PollProgress, pending_waits, read_timer
 from services.plan_store.tables import WORKS, dead_letters, journal, sessions
@@ -162,7 +162,7 @@ class Scheduler:
 
     async def project_waiting(self) -> None:
         """Project the sessions that an older release could not fold."""
-        await upgrades.project_waiting(self._database, self._projector.project_up_to)
+        await unprojected.project_waiting(self._database, self._projector.project_up_to)
 
     async def _old_work(self, before: datetime) -> list[tuple[str, Work, int]]:
         """Session, work, and the position of the message that began it (or of the session's last message)."""
@@ -172,14 +172,14 @@ class Scheduler:
             for service, version, since in WORKS:
                 began = (j.session_id == s.id) & (j.version == version)
                 query = select(s.id, service, version, func.coalesce(j.position, s.position))
-                query = query.join_from(sessions, journal, began, isouter=True).where(upgrades.not_waiting())
+                query = query.join_from(sessions, journal, began, isouter=True).where(unprojected.not_waiting())
                 rows = await tx.execute(query.where(since < before, service.is_not(None)))
                 works += [(row[0], Work(service=row[1], version=row[2]), row[3]) for row in rows]
         return works
 
     async def _overdue(self, deadline: Column[datetime], before: datetime) -> list[str]:
         async with self._database.begin() as tx:
-            query = select(sessions.c.id).where(deadline < before, upgrades.not_waiting())
+            query = select(sessions.c.id).where(deadline < before, unprojected.not_waiting())
             return list(await tx.scalars(query))
 
     # --- timers

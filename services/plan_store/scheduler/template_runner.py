@@ -18,8 +18,7 @@ from services.plan_store.database import ProjectionDatabase
 from services.plan_store.projection.history import StoreLog
 from services.plan_store.projection.projector import Projector
 from services.plan_store.queries.sessions import rows
-from services.plan_store.scheduler.template_rows import event_of, templates
-from services.plan_store.scheduler.templates import TemplateStore
+from services.plan_store.scheduler.templates import TemplateStore, event_of, templates
 from shared.bus import BusUnavailable
 from shared.domain.actors import KEEPER, TEMPLATE_PREFIX
 from shared.domain.commands import BeginFor, CommandMeta, EditPlan
@@ -28,8 +27,7 @@ from shared.log import SessionAtPosition, UpgradeNeeded, commit
 from shared.plan_checks.steps import check_plan, with_ids
 from shared.store_api import StoreError
 from shared.template_log import TemplateSaved
-from shared.templates.checks import template_problems
-from shared.templates.fill import fill_template
+from shared.templates.checks import fill_template, template_problems
 from shared.templates.schedules import last_due_run, next_run_after, session_id_of_run
 from shared.unavailable import Unavailable
 

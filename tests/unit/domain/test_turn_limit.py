@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from services.planner.handlers import Planner
+from services.planner.app import Planner
 from shared.domain import commands as c
 from shared.domain import wording
 from shared.domain.errors import OutOfTurn

@@ -1,8 +1,7 @@
 """What the person wants of the program beside the plan stays with the plan, until a new draft takes it in."""
 
-from services.generator.conversation import write_code
-from services.generator.conversation_prompt import CodeDraft
-from services.planner.conversation_prompt import build_prompt
+from services.generator.conversation import CodeDraft, write_code
+from services.planner.conversation import build_prompt
 from shared.domain import commands as c
 from shared.domain.forks import carry_over
 from shared.settings import Settings

@@ -15,12 +15,11 @@ from parley.protocol.flows import FlowPage
 from parley.protocol.tools import ListTools
 from services.gateway.access.users import User, check_can_read, check_can_write, session_not_found
 from services.gateway.api_errors import ApiError
-from services.gateway.commands import NO_TOOLS, ApprovalTarget, SessionMessage, to_commands
-from services.gateway.files import copy_files
-from services.gateway.flows import NO_FLOWS, flow_page, walking_turn
-from services.gateway.plan_execution import approves_plan
-from services.gateway.ports import Core, load
-from services.gateway.tools import Tools, tools_by_name
+from services.gateway.messages.commands import NO_TOOLS, ApprovalTarget, SessionMessage, to_commands
+from services.gateway.messages.flows import NO_FLOWS, flow_page, walking_turn
+from services.gateway.messages.plan_commands import approves_plan
+from services.gateway.messages.tools import Tools, tools_by_name
+from services.gateway.ports import Core, copy_files, load
 from shared.domain.actors import USER_PREFIX
 from shared.domain.commands import CommandMeta
 from shared.domain.errors import CommandRefused, OutOfTurn, Repeated
@@ -28,7 +27,7 @@ from shared.domain.session import SERVICE_OF, Session
 from shared.domain.user_commands import UserCommand
 from shared.domain.workflows.flow import path_of
 from shared.log import LogUnavailable, SessionAtPosition, SessionLog, StoredMessage, VersionConflict, commit, fork
-from shared.telemetry import names, tracing
+from shared.telemetry import tracing
 
 LOST = "The log has lost this session's newest events, so it cannot go on."
 LOST_HINT = (
@@ -114,7 +113,7 @@ async def act(
     refusal or a concurrent change, the log is read and the message is decided again.
     Raises ApiError, CommandRefused, or one of `api_errors.UNAVAILABLE`; none of them changes the session.
     """
-    attributes = {names.COMMAND: message.type}
+    attributes = {tracing.COMMAND: message.type}
     with tracing.session_span(f"command {message.type}", session_id, kind="server", attributes=attributes):
         return await _act(message, session_id, sender, core, followed)
 
@@ -172,9 +171,9 @@ async def _needed_tools(message: SessionMessage, session: Session, core: Core) -
     A plan can be approved while no executor answers: executors compare the tools again before they run a step.
     """
     if session.plan and approves_plan(message, session):
-        names = tuple({step.tool for step in session.plan.steps if step.tool})
+        tracing = tuple({step.tool for step in session.plan.steps if step.tool})
         with suppress(ApiError):
-            return await tools_by_name(core.bus, ListTools(names=names, limit=1))
+            return await tools_by_name(core.bus, ListTools(names=tracing, limit=1))
         return NO_TOOLS
     edits = isinstance(message, m.Edit) and session.plan is not None and bool(session.plan.task)
     acts = edits or (isinstance(message, m.UserMessage) and _names_tools(message))
@@ -223,7 +222,7 @@ async def _commit_all(
 
 async def fork_session(message: m.Fork, session_id: str, *, user: User, core: Core) -> str:
     """Fork the session at `message.version` (None: now). Returns the new session's id."""
-    with tracing.session_span("command fork", session_id, kind="server", attributes={names.COMMAND: "fork"}):
+    with tracing.session_span("command fork", session_id, kind="server", attributes={tracing.COMMAND: "fork"}):
         return await _fork_session(message, session_id, user=user, core=core)
 
 

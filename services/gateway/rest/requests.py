@@ -1,11 +1,12 @@
-"""Error responses over HTTP, all with the body `models.ProblemDetails`."""
+"""What all routes share: a login before the body is read, strict JSON, and errors as `models.ProblemDetails`."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import iter_route_contexts
+from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
@@ -15,8 +16,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.access.quota import Quota
 from services.gateway.api_errors import FAILED_MESSAGE, UNAVAILABLE, ApiError, as_api_error
-from services.gateway.parsing import validation_error
+from services.gateway.messages.parsing import read_json, validation_error
 from services.gateway.rest.models import PROBLEM_MEDIA_TYPE, ProblemDetails
+from services.gateway.state import authenticate
 from shared.domain.errors import CommandRefused
 from shared.log import Unstorable, UpgradeNeeded
 
@@ -36,6 +38,7 @@ ERROR_RESPONSES: dict[int | str, dict[str, object]] = {
     }.items()
 }
 STATUS_CODES = {404: "not_found", 405: "not_available", 413: "too_large"}
+API_PREFIX = "/api/"
 
 
 def install_handlers(app: FastAPI) -> None:
@@ -133,3 +136,42 @@ def _allowed_methods(request: Request) -> list[str]:
         if route.path and route.endpoint is not unknown_path and compile_path(route.path)[0].match(request.url.path):
             methods |= set(route.methods or ())
     return sorted(methods)
+
+
+class RequireLogin:
+    """ASGI middleware that requires a login under /api/, before the body is read or a route is matched."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].startswith(API_PREFIX):
+            request = Request(scope)
+            try:
+                request.state.login = authenticate(request)
+            except ApiError as error:
+                await delay_refusal(request, error)
+                await problem_response(error)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+class JsonRoute(APIRoute):
+    """A route whose body is strict JSON."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def read_strictly(request: Request) -> Response:
+            return await handle(_StrictRequest(request.scope, request.receive))
+
+        return read_strictly
+
+
+class _StrictRequest(Request):
+    async def json(self) -> Any:
+        body = await self.body()
+        try:
+            return read_json(body)
+        except ApiError as error:
+            raise HTTPException(error.status) from error  # FastAPI passes only this exception through

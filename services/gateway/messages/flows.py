@@ -8,8 +8,8 @@ from parley.events.values import Step
 from parley.protocol import client as m
 from parley.protocol.flows import FLOWS_LIST, FlowPage, FlowSpec, ListFlows, NodeSpec, PathCheck
 from services.gateway.api_errors import ApiError
+from services.gateway.messages.tools import ask_executor
 from services.gateway.ports import GatewayBus
-from services.gateway.tools import ask_executor
 from shared.domain import commands as c
 from shared.domain.errors import Invalid, OutOfTurn
 from shared.domain.flow_paths import as_action, outputs, started

@@ -10,11 +10,18 @@ from parley.protocol.bounds import OwnPlan
 from parley.protocol.client import ClientMessage
 from parley.protocol.flows import FlowPage
 from services.gateway.api_errors import ApiError
-from services.gateway.flows import NO_FLOWS, edited_path, edited_plan
-from services.gateway.option_commands import answer_command, continue_command
-from services.gateway.plan_edits import check_current, edited_steps, read_plan
-from services.gateway.plan_execution import Execute, approves_plan, execution_commands
-from services.gateway.tools import Tools, known_tool, own_actions
+from services.gateway.messages.flows import NO_FLOWS, edited_path, edited_plan
+from services.gateway.messages.plan_commands import (
+    Execute,
+    answer_command,
+    approves_plan,
+    check_current,
+    continue_command,
+    edited_steps,
+    execution_commands,
+    read_plan,
+)
+from services.gateway.messages.tools import Tools, known_tool, own_actions
 from shared.domain import commands as c
 from shared.domain.batches import find_action
 from shared.domain.errors import Invalid, OutOfTurn
