@@ -7,7 +7,7 @@ from typing import Any
 from parley.protocol import server as s
 from scripts.gen_story import ID, stories
 from services.gateway.api_errors import as_api_error, error_message
-from services.gateway.views import event_messages, messages, screen_messages
+from services.gateway.views import protocol1, screen_messages
 from shared.domain.errors import Stale
 from shared.domain.workflows import WORKFLOWS
 from shared.story import Transition
@@ -61,9 +61,9 @@ def server_examples() -> dict[str, dict[str, Any]]:
     made = (
         message
         for transition in stories()
-        for message in event_messages.messages_for(transition.before, transition.event, transition.after)
+        for message in protocol1.messages_for(transition.before, transition.event, transition.after)
     )
-    return _by_type((*made, messages.snapshot(_drafted().after), *_by_hand()))
+    return _by_type((*made, protocol1.snapshot(_drafted().after), *_by_hand()))
 
 
 def screen_examples() -> dict[str, dict[str, Any]]:

@@ -14,7 +14,7 @@ import pytest
 from packs.retail.store import Worlds
 from parley.events import facts, parse_event
 from parley.events.values import SessionSettings
-from services.gateway.views.messages import snapshot
+from services.gateway.views.protocol1 import snapshot
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.domain import commands as c

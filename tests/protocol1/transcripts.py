@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 
 from parley.protocol.server import Delta, ServerMessage
-from services.gateway.views import event_messages, messages
+from services.gateway.views import protocol1
 from shared.domain.session import Session
 from shared.log import SessionAtPosition, accept
 from tests.logs.recorded import RecordedLog, load, load_random, names
@@ -38,9 +38,9 @@ def messages_of(log: RecordedLog) -> Iterator[str]:
     for stored in log.messages:
         after, event, _ = accept(loaded, stored)
         if event:
-            outgoing: list[ServerMessage] = list(event_messages.messages_for(loaded.session, event, after.session))
+            outgoing: list[ServerMessage] = list(protocol1.messages_for(loaded.session, event, after.session))
             draft = Delta(session_id=log.session_id, draft_id="1-plan-0", kind="plan", offset=0, text=DRAFT)
-            outgoing.append(messages.snapshot(after.session, draft))
+            outgoing.append(protocol1.snapshot(after.session, draft))
             yield from (message.model_dump_json(by_alias=True) for message in outgoing)
         loaded = after
 

@@ -15,7 +15,7 @@ from parley.events.values import ActionSpec, Check, Step
 from parley.protocol import client as m
 from parley.protocol import server as s
 from parley.protocol.screen import SCREEN_MESSAGES, ScreenDelta, ScreenEvent, ScreenSnapshot
-from services.gateway.views import event_messages, screen_messages
+from services.gateway.views import protocol1, screen_messages
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide
@@ -58,7 +58,7 @@ class ChatScenario:
 
     def _show(self, before: Session, event: SessionEvent) -> None:
         self.session = evolve(before, event)
-        self.messages += event_messages.messages_for(before, event, self.session)
+        self.messages += protocol1.messages_for(before, event, self.session)
         message = screen_messages.event_message(before, event, self.session)
         self.hears(message)
         self.stored.append(event)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from parley.events.values import Step
-from services.gateway.views.affected_resources import affected_resources
+from services.gateway.views.step_sections import affected_resources
 from shared.plan_checks.steps import same_changes
 
 LOOK = "{{steps.s1.output}}"

@@ -15,7 +15,7 @@ from services.gateway.api_errors import ApiError
 from services.gateway.messages.commands import COMMANDS, ApprovalTarget, SessionMessage, to_commands
 from services.gateway.messages.plan_commands import read_plan
 from services.gateway.views.allowed_messages import allowed_messages
-from services.gateway.views.messages import snapshot
+from services.gateway.views.protocol1 import snapshot
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
 from shared.domain.errors import Invalid, OutOfTurn

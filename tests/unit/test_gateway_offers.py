@@ -9,9 +9,9 @@ from parley.protocol import client as m
 from parley.protocol import server as s
 from parley.protocol.server import SERVER_MESSAGES, dump
 from services.gateway.messages.commands import to_commands
-from services.gateway.views import messages, screen_messages
+from services.gateway.views import protocol1, screen_messages, sections
 from services.gateway.views.entries import entries
-from services.gateway.views.event_messages import messages_for
+from services.gateway.views.protocol1 import messages_for
 from shared.domain import commands as c
 from shared.domain.decide import decide
 from shared.domain.errors import OutOfTurn, Stale
@@ -116,7 +116,7 @@ def test_a_review_begins_with_what_was_said_with_the_draft() -> None:
     (review,) = outgoing(played, PLAN)
     assert isinstance(review, s.TextPlanReview)
     assert review.message.startswith("Two steps, for floats.\n\nVersion 1 of the plan.")
-    shown = messages.snapshot(played.session).review
+    shown = protocol1.snapshot(played.session).review
     assert shown
     assert shown.message == review.message
     section = screen_messages.snapshot(played.session).view.review
@@ -138,12 +138,12 @@ def test_words_without_a_review_are_a_log() -> None:
 def test_protocol_1_shows_a_message_that_is_answered_as_work() -> None:
     """As in every release: only what waits can still be decided on."""
     session = story(*TO_APPROVAL, c.Say(text="Why?")).session
-    shown = messages.snapshot(session)
+    shown = protocol1.snapshot(session)
     assert (shown.phase, shown.state, shown.reason) == ("planning", "text_plan_generation", "new")
     assert shown.approval_request
     assert "approval" in shown.can
     resting = story(c.Say(text="Hi"), c.AnswerRemark(text="Hello."), c.Say(text="And now?")).session
-    shown = messages.snapshot(resting)
+    shown = protocol1.snapshot(resting)
     assert (shown.phase, shown.continue_) == ("planning", None)
 
 
@@ -171,10 +171,10 @@ def test_a_reply_in_review_can_be_withdrawn() -> None:
 def test_messages_that_are_being_read_are_not_listed_as_unread() -> None:
     to_plan = (c.Say(text="A calculator"), PLAN)
     read = story(*to_plan, c.Say(text="Only adding", feedback=True))
-    assert messages.unread(read.session) == ()
+    assert sections.unread(read.session) == ()
     read.apply(c.Say(text="And floats"))
-    assert messages.unread(read.session) == ("And floats",)
-    assert messages.unread(story(*to_plan, c.Say(text="Why?")).session) == ()
+    assert sections.unread(read.session) == ("And floats",)
+    assert sections.unread(story(*to_plan, c.Say(text="Why?")).session) == ()
 
 
 def test_the_journal_tells_of_an_offer_before_what_it_brings() -> None:

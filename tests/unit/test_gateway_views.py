@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 from parley.events.values import ActionSpec, Check, ModelCall, SessionSettings, Step
 from parley.protocol.server import SERVER_MESSAGES, ServerMessage, dump
-from services.gateway.views import messages, screen_messages
-from services.gateway.views.event_messages import messages_for
+from services.gateway.views import protocol1, screen_messages
+from services.gateway.views.protocol1 import messages_for
 from services.gateway.views.summary import describe_answer, summarize
 from shared.domain import commands as c
 from shared.domain.commands import Work
@@ -31,7 +31,7 @@ class SessionMessages(Story):
         for message in outgoing:
             assert (message.session_id, message.version is not None) == ("s1", True)
             SERVER_MESSAGES.validate_python(dump(message))
-        snapshot = messages.snapshot(self.session)
+        snapshot = protocol1.snapshot(self.session)
         assert SERVER_MESSAGES.validate_python(dump(snapshot)) == snapshot
         return outgoing
 
@@ -86,9 +86,9 @@ def test_a_completion_contains_the_approved_plan_and_code() -> None:
     story = SessionMessages()
     story.to_code_review()
     assert story.session.code is not None
-    assert messages.completion(story.session).final_code == ""
+    assert protocol1.completion(story.session).final_code == ""
     story.does(c.Approve(version=story.session.code.version))
-    done = messages.completion(story.session)
+    done = protocol1.completion(story.session)
     assert (done.final_plan, done.final_code) == ("Goal: G\n\n1. One", "print(1)\n")
 
 
@@ -168,7 +168,7 @@ def test_the_rest_reason_is_shown_only_at_rest() -> None:
 
     def after(command: AnyCommand) -> str:
         story.does(command)
-        snapshot = messages.snapshot(story.session)
+        snapshot = protocol1.snapshot(story.session)
         shown = "new" if story.session.reply else screen_messages.snapshot(story.session).view.reason
         assert shown == snapshot.reason
         return f"{snapshot.phase}: {snapshot.reason}"
@@ -182,5 +182,5 @@ def test_the_rest_reason_is_shown_only_at_rest() -> None:
     assert after(c.Complete()) == "resting: completed"
     story.does(c.Say(text="Roman numerals"))
     assert screen_messages.snapshot(story.session).view.reason == "completed", "what is said may be a question"
-    assert messages.snapshot(story.session).reason == "new", "in version 1 a reply is work"
+    assert protocol1.snapshot(story.session).reason == "new", "in version 1 a reply is work"
     assert after(drafted) == "awaiting_approval: new"

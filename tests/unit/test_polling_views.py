@@ -9,8 +9,8 @@ from parley.events.values import SessionSettings, Step, Waiting
 from parley.protocol.journal import EntryUpdate
 from services.gateway.views.action_updates import action_updates
 from services.gateway.views.execution_plan import execution_plan
-from services.gateway.views.messages import usage
 from services.gateway.views.notes import note
+from services.gateway.views.protocol1 import usage
 from services.gateway.views.sections import changed_sections, full_view
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta

@@ -5,8 +5,7 @@ from parley.protocol import journal as j
 from parley.protocol.screen import FurtherQuestionSection, QuestionSection
 from parley.protocol.server import Question
 from services.gateway.views.entries import entries
-from services.gateway.views.event_messages import messages_for
-from services.gateway.views.messages import snapshot
+from services.gateway.views.protocol1 import messages_for, snapshot
 from services.gateway.views.sections import changed_sections, full_view
 from shared.domain import commands as c
 from shared.story import Story

@@ -7,9 +7,9 @@ from services.gateway.messages.commands import to_commands
 from services.gateway.views.allowed_messages import allowed_messages
 from services.gateway.views.audit_trail import audit_trail
 from services.gateway.views.entries import entries
-from services.gateway.views.event_messages import messages_for as messages_of
 from services.gateway.views.execution_plan import execution_plan, plan_status
-from services.gateway.views.messages import snapshot
+from services.gateway.views.protocol1 import messages_for as messages_of
+from services.gateway.views.protocol1 import snapshot
 from services.gateway.views.sections import changed_sections, full_view
 from services.generator.execution_plan import plan_answer
 from services.verifier.execution_plan import plan_verdict

@@ -7,7 +7,7 @@ from parley.protocol import screen as v2
 from parley.protocol import server as v1
 from services.gateway.access.users import User
 from services.gateway.messages.commands import ApprovalTarget
-from services.gateway.views import event_messages, messages, screen_messages
+from services.gateway.views import protocol1, screen_messages
 from shared.domain.permissions import SessionRole
 from shared.domain.session import Session
 
@@ -39,7 +39,7 @@ class Audience(NamedTuple):
     def snapshot(self, session: Session, draft: v1.Delta | None = None) -> v1.Snapshot | v2.ScreenSnapshot:
         match self.protocol:
             case 1:
-                return messages.snapshot(session, draft, role=self.role)
+                return protocol1.snapshot(session, draft, role=self.role)
             case 2:
                 return screen_messages.snapshot(session, draft, role=self.role)
         assert_never(self.protocol)
@@ -48,7 +48,7 @@ class Audience(NamedTuple):
         """The messages about an event, for clients that have every earlier event."""
         match self.protocol:
             case 1:
-                outgoing: tuple[v1.ServerMessage, ...] = event_messages.messages_for(before, event, after)
+                outgoing: tuple[v1.ServerMessage, ...] = protocol1.messages_for(before, event, after)
             case 2:
                 outgoing = (screen_messages.event_message(before, event, after, role=self.role),)
         return EventMessages(event.version, tuple((dump(message), approval_target(message)) for message in outgoing))

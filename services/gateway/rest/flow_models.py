@@ -10,8 +10,8 @@ from parley.protocol.flows import FlowSpec, FlowView
 from parley.protocol.screen import OfferSection
 from parley.protocol.server import ApprovalRequest, FailureView, NodeProposalView, PathView, Question, TextPlanReview
 from services.gateway.rest.models import ResponseModel
-from services.gateway.views import input_sections, messages
-from services.gateway.views.view_parts import failure_view, path_view
+from services.gateway.views import input_sections, protocol1
+from services.gateway.views.sections import failure_view, path_view
 from shared.domain.flow_paths import outputs
 from shared.domain.session import Session
 from shared.domain.state_names import state_name
@@ -191,11 +191,11 @@ def path_reply(session: Session) -> PlannedPathReply:
 
 def chat_reply(session: Session) -> ChatReply:
     """The session's answer, or what it waits for."""
-    path, review = path_view(session), messages.review(session)
+    path, review = path_view(session), protocol1.review(session)
     return ChatReply(
         **_common_fields(session),
         answer=session.words.reply or session.answer.text,
-        approval=messages.approval_request(session),
+        approval=protocol1.approval_request(session),
         review=review if isinstance(review, TextPlanReview) else None,
         offer=input_sections.offer(session),
         metadata=_path_metadata(path) if path else PathMetadata(),
@@ -219,7 +219,7 @@ def _common_fields(session: Session) -> dict[str, object]:
         "fallback": path.fallback if path else False,
         "why": path.why if path else "",
         "cached": path.cached if path else False,
-        "question": messages.question(session),
+        "question": protocol1.question(session),
         "failure": failure_view(session),
     }
 

@@ -18,7 +18,7 @@ from services.gateway.rest.models import Accepted, From, Limit, NewSession, Offs
 from services.gateway.rest.requests import ERROR_RESPONSES, JsonRoute
 from services.gateway.state import CoreDep, GatewayDep, QuotaDep, UserDep
 from services.gateway.views import export as exports
-from services.gateway.views import messages
+from services.gateway.views import protocol1
 from shared import store_api as api
 from shared.domain.session import USER_PHASES, Session
 
@@ -102,7 +102,7 @@ async def session_snapshot(session_id: SessionId, user: UserDep, core: CoreDep) 
     """The session's snapshot, with the draft that is being written."""
     session = await readable_session(core, session_id, user)
     draft = await request_draft(core, session_id) if session.works else None
-    return messages.snapshot(session, draft, role=user.role_in(session))
+    return protocol1.snapshot(session, draft, role=user.role_in(session))
 
 
 @router.delete("/sessions/{session_id}")

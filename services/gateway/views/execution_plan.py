@@ -10,7 +10,7 @@ from parley.protocol.words import JOURNAL
 from services.gateway.api_errors import ApiError
 from services.gateway.views import input_sections
 from services.gateway.views.phrases import polling_text
-from services.gateway.views.sections import poll_view
+from services.gateway.views.step_sections import poll_view
 from services.gateway.views.summary import summarize
 from shared.domain.plan_approval import is_preapprovable
 from shared.domain.plan_steps import action_id, task_status

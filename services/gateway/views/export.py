@@ -13,7 +13,7 @@ from parley.events.values import Step
 from parley.protocol import journal as j
 from parley.protocol.words import JOURNAL, STATES, WORKFLOWS
 from services.gateway.api_errors import ApiError
-from services.gateway.views import messages
+from services.gateway.views import protocol1
 from services.gateway.views.audit_trail import AuditTrail, DecisionRecord, audit_trail
 from services.gateway.views.execution_plan import execution_plan, plan_markdown
 from shared.domain import workflows
@@ -46,7 +46,7 @@ def _json(session: Session, events: Sequence[SessionEvent]) -> str:
     """The snapshot, the execution plan, calls, decisions, and every event."""
     trail = audit_trail(events)
     whole = {
-        "session": messages.snapshot(session).model_dump(mode="json", by_alias=True),
+        "session": protocol1.snapshot(session).model_dump(mode="json", by_alias=True),
         "execution_plan": execution_plan(session).model_dump(mode="json") if _has_execution_plan(session) else None,
         "calls": trail.calls,
         "decisions": [decision.model_dump(mode="json", exclude_defaults=True) for decision in trail.decisions],

@@ -2,35 +2,70 @@
 
 from parley.protocol import screen as v
 from parley.protocol.words import REVIEW
-from services.gateway.views import messages
 from shared.domain.dialogue import OpenQuestion
 from shared.domain.flow_paths import started
-from shared.domain.session import Session, decidable_actions
-from shared.domain.state import UNDER_WAY_STATUSES
+from shared.domain.plan_steps import is_unfinished
+from shared.domain.session import Session, decidable_actions, review_target
+from shared.domain.state import UNDER_WAY_STATUSES, Code
+from shared.domain.state_names import options
+from shared.domain.workflows import workflow_of_plan
 from shared.flows import PERSON_NODE, split_tool_name
+
+_REST_MESSAGES = {
+    "answered": "Done. What next?",
+    "completed": "Completed. A new message goes on from here.",
+    "approved": "Approved, and not started. Start it, change it, or discard it.",
+    "stopped": "Stopped. Retry goes on where it stopped; a new message begins something else.",
+}
+_UNFINISHED = "The plan is not finished. Retry what failed, skip it, change the plan, or say what to do instead."
 
 
 def review(session: Session) -> v.ReviewSection | None:
-    message = messages.review(session)
-    if message is None or message.version is None:
-        return None
-    target = "code" if message.type == "code_review" else "plan"
-    return v.ReviewSection(
-        target=target, version=message.version, number=message.number, hash=message.hash, message=message.message
-    )
+    """The plan or code in review; an approval names its `version` and `hash`."""
+    target = review_target(session) if session.phase == "awaiting_approval" else None
+    plan, code = session.plan, session.code
+    if target == "text" and plan:
+        noun = workflow_of_plan(session, plan.kind).noun
+        message = (
+            f"Version {plan.number} of the {noun}. Approve it, say what to change, edit it, or ask for another one."
+        )
+        return v.ReviewSection(target="plan", version=plan.version, number=plan.number, hash=plan.hash, message=message)
+    if target == "code" and code:
+        message = (
+            f"Version {code.number} of the code. {_checks_text(code)} "
+            "Approve it, say what to change, edit it, or ask for more."
+        )
+        return v.ReviewSection(target="code", version=code.version, number=code.number, hash=code.hash, message=message)
+    return None
+
+
+def _checks_text(code: Code) -> str:
+    failed = [check.name for check in code.checks if check.ok is False]
+    return f"Not passed: {', '.join(failed)}." if failed else "Its checks passed." if code.checks else "Not checked."
 
 
 def feedback(session: Session) -> v.FeedbackSection | None:
-    message = messages.feedback_request(session)
-    return v.FeedbackSection.model_validate(message, from_attributes=True) if message else None
+    """The request for feedback after a rejection, until the feedback comes."""
+    if session.phase != "awaiting_input" or session.question:
+        return None
+    code = review_target(session) == "code"
+    message = f"What should be different about the {'code' if code else 'plan'}?"
+    return v.FeedbackSection(plan_type="code" if code else "text", message=message)
 
 
 def question(session: Session) -> v.QuestionSection | None:
-    message, asked = messages.question(session), session.question
-    if message is None or asked is None:
+    asked = session.question
+    if asked is None or session.phase != "awaiting_input":
         return None
-    fields = message.model_dump(include={"question_id", "about", "content", "options", "form"})
-    return v.QuestionSection(**fields, several=asked.several, further=tuple(map(_further, asked.following)))
+    return v.QuestionSection(
+        question_id=asked.id,
+        about=asked.about,
+        content=asked.text,
+        options=tuple(option.label for option in asked.options),
+        form=asked.form,
+        several=asked.several,
+        further=tuple(map(_further, asked.following)),
+    )
 
 
 def _further(asked: OpenQuestion) -> v.FurtherQuestionSection:
@@ -74,5 +109,9 @@ def escalation(session: Session) -> v.EscalationSection | None:
 
 
 def next_steps(session: Session) -> v.NextSection | None:
-    content = messages.next_steps(session)
-    return v.NextSection.model_validate(content, from_attributes=True) if content else None
+    """The options while the session rests after work."""
+    if session.phase != "resting" or session.rest_reason == "new":
+        return None
+    unfinished = session.rest_reason == "answered" and is_unfinished(session)
+    message = _UNFINISHED if unfinished else _REST_MESSAGES[session.rest_reason]
+    return v.NextSection(message=message, options=options(session))

@@ -4,42 +4,33 @@ A section is rebuilt only if one of its inputs is a different object: inputs are
 same content.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from parley.events.values import PathPlan
 from parley.protocol import screen as v
-from parley.protocol.journal import ActionState
-from parley.protocol.words import WORK
-from services.gateway.views import input_sections, messages
-from services.gateway.views.affected_resources import affected_resources
-from services.gateway.views.phrases import ACTION_TONES, polling_text, state_label
-from services.gateway.views.view_parts import (
-    answer_view,
-    code_view,
-    failure_view,
-    memory_view,
-    path_view,
-    plan_view,
-    verdict_view,
-)
+from parley.protocol import views as p
+from services.gateway.views import input_sections
+from services.gateway.views.step_sections import poll_view, step_sections
 from shared.domain.commands import Work
-from shared.domain.for_each import items_of
-from shared.domain.plan_approval import is_preapprovable
-from shared.domain.plan_steps import GATHER, action_id
+from shared.domain.flow_paths import OPEN_STATUSES
 from shared.domain.session import Session
-from shared.domain.skipping import dependents_of
 from shared.domain.state import Action
 from shared.domain.state_names import rest_reason, shown_state
-from shared.plan_checks.steps import same_changes
+from shared.domain.workflows.flow import path_of
+from shared.flows import PERSON_NODE, group_by_flow, split_tool_name
+
+IN_REVIEW = ("draft", "pending_approval", "rejected")  # a plan whose path has not started
 
 
 class Section(NamedTuple):
-    """A section of the view: its builder, and the parts of the session that it depends on."""
+    """A section of the view: its builder, and the fields of the session that it depends on."""
 
     build: Callable[[Session], Any]
-    inputs: Callable[[Session], tuple[object, ...]]
+    inputs: tuple[str, ...]
 
 
 def full_view(session: Session) -> v.ScreenView:
@@ -56,7 +47,7 @@ def changed_sections(before: Session, after: Session) -> dict[str, Any]:
         return full_view(after).model_dump(mode="json", by_alias=True)
     differing: dict[str, Any] = {}
     for name, section in SECTIONS.items():
-        if name == "actions" or _are_same(section.inputs(before), section.inputs(after)):
+        if name == "actions" or not any(_differs(before, after, field) for field in section.inputs):
             continue
         section_view = section.build(after)
         if section_view != section.build(before):
@@ -66,16 +57,15 @@ def changed_sections(before: Session, after: Session) -> dict[str, Any]:
     return {name: _json(value) for name, value in differing.items()}
 
 
-def _are_same(before: tuple[object, ...], after: tuple[object, ...]) -> bool:
-    return all(
-        old is new or (type(old) in (int, str, bool) and old == new) for old, new in zip(before, after, strict=True)
-    )
+def _differs(before: Session, after: Session, field: str) -> bool:
+    old, new = getattr(before, field), getattr(after, field)
+    return old is not new and not (type(old) in (int, str, bool) and old == new)
 
 
 def _changed_actions(before: Session, after: Session) -> dict[str, v.ActionSection | None]:
     old, new = ({a.spec.id: a for a in session.turn.actions} if session.turn else {} for session in (before, after))
     gone: dict[str, v.ActionSection | None] = dict.fromkeys(old.keys() - new.keys())
-    return gone | {name: _action(action) for name, action in new.items() if old.get(name) is not action}
+    return gone | {name: action_section(action) for name, action in new.items() if old.get(name) is not action}
 
 
 def _json(value: Any) -> Any:
@@ -94,7 +84,7 @@ def _work(work: Work | None) -> v.WorkSection | None:
     return v.WorkSection(service=work.service, version=work.version) if work else None
 
 
-def _turn(session: Session) -> v.TurnSection | None:
+def turn_section(session: Session) -> v.TurnSection | None:
     if (turn := session.turn) is None:
         return None
     return v.TurnSection(
@@ -102,7 +92,7 @@ def _turn(session: Session) -> v.TurnSection | None:
         sub_goal=turn.sub_goal,
         by=turn.by,
         actions=tuple(action.spec.id for action in turn.actions),
-        verdict=verdict_view(turn.verdict),
+        verdict=p.VerdictView.model_validate(turn.verdict) if turn.verdict else None,
         selected_tool=turn.selected_tool,
         required_skills=turn.required_skills,
         reasoning=turn.reasoning,
@@ -111,10 +101,10 @@ def _turn(session: Session) -> v.TurnSection | None:
 
 
 def _actions(session: Session) -> dict[str, v.ActionSection]:
-    return {action.spec.id: _action(action) for action in session.turn.actions} if session.turn else {}
+    return {action.spec.id: action_section(action) for action in session.turn.actions} if session.turn else {}
 
 
-def _action(action: Action) -> v.ActionSection:
+def action_section(action: Action) -> v.ActionSection:
     spec = action.spec
     return v.ActionSection(
         action_id=spec.id,
@@ -137,108 +127,119 @@ def _action(action: Action) -> v.ActionSection:
     )
 
 
-def poll_view(action: Action) -> v.PollView | None:
-    if (poll := action.poll) is None:
-        return None
-    return v.PollView(
-        every=poll.every,
-        until=action.until,
-        polls=poll.polls,
-        value=poll.value,
-        error=poll.error,
-        next_poll=poll.next_poll,
+def unread(session: Session) -> tuple[str, ...]:
+    """The messages that nobody reads now: the next draft takes them in."""
+    if session.reply:
+        return ()
+    read = session.work.version if session.work and session.phase in ("planning", "coding") else 0
+    return tuple(message.text for message in session.words.unread if message.version > read)
+
+
+def path_view(session: Session) -> p.PathView | None:
+    """The running path, or the one in review; None if there is none."""
+    turn, plan = session.turn, session.plan
+    if turn and (path := path_of(turn)):
+        nodes = [action for action in turn.actions if split_tool_name(action.spec.tool)[1] != PERSON_NODE]
+        started = [action for action in nodes if action.status not in (*OPEN_STATUSES, "skipped", "denied")]
+        remaining = tuple(action.spec.tool for action in nodes if action.status in OPEN_STATUSES)
+        return _path(path, started, remaining)
+    if plan and (path := path_of(plan)) and plan.status in IN_REVIEW:
+        return _path(path, (), path.nodes)
+    return None
+
+
+def _path(plan: PathPlan, started: Sequence[Action], remaining: tuple[str, ...]) -> p.PathView:
+    is_running = bool(started) and (started[-1].status != "finished" or not remaining)
+    planned = dict(p.PlannedPathView.model_validate(plan))
+    return p.PathView(
+        flows=tuple(dict.fromkeys(flow for flow, _ in group_by_flow(plan.nodes))),
+        planned_execution_path=plan.nodes,
+        current_path_index=len(started) - is_running,
+        walked=tuple(action.spec.tool for action in started),
+        remaining=remaining,
+        **{name: planned[name] for name in planned.keys() - {"nodes"}},
     )
 
 
-def _steps(session: Session) -> dict[str, v.StepSection]:
-    """Steps by id, each with its action in the current version, or else in an earlier one."""
-    plan, turn = session.plan, session.turn
-    if plan is None or not plan.task:
-        return {}
-    now = turn.actions if turn and turn.rules.by_step else ()
-    actions = {action.spec.id: action for action in (*session.begun_steps, *now)}
-    duplicates = same_changes(plan.steps)
-    return {
-        step.id: v.StepSection(
-            action_id=name,
-            **_step_state(session, actions.get(name)),
-            touches=affected_resources(step),
-            same_as=duplicates.get(step.id, ""),
-            preapprovable=is_preapprovable(step),
-            preapproved=step.id in plan.preapproved,
-            used_by=tuple(user.id or "" for user in dependents_of(session, step)),
-        )
-        for step in plan.steps
-        if step.id and (name := action_id(plan, step))
-    }
+def _memory(session: Session) -> p.MemoryView:
+    memory = session.memory
+    return p.MemoryView(
+        turns=session.counts.turns - session.counts.turns_before,
+        max_turns=session.settings.max_turns,
+        sub_goals=tuple(p.SubGoalView(goal=sub_goal.goal, status=sub_goal.status) for sub_goal in memory.sub_goals),
+        recalled=memory.recalled,
+        planned=memory.planned,
+        executed=memory.executed,
+    )
 
 
-def _step_state(session: Session, action: Action | None) -> dict[str, Any]:
-    status = action.status if action else "planned"
-    state: ActionState = "started" if status == "running" else status
-    word = state_label(state)
-    if action and action.spec.tool == GATHER and (items := items_of(session, action)):
-        done = sum(item is not None and item.status == "finished" for item in items)
-        word = WORK["items"].format(done=done, count=len(items))
-        under_way = any(item is not None and item.is_under_way for item in items)
-        state = "started" if state == "planned" and under_way else state
-    seconds, until = (action.seconds, action.until) if action else (0.0, None)
-    is_given = action is not None and action.given
-    if is_given:
-        word = WORK["output_given"]
-    elif action and action.poll and state == "waiting":
-        word = polling_text(action.poll.every, action.poll.polls)
-    return {
-        "status": state,
-        "word": word,
-        "tone": ACTION_TONES[state],
-        "seconds": seconds,
-        "until": until if state == "waiting" else None,
-        "problem": action.explanation if action and action.status in ("failed", "denied", "uncertain") else "",
-        "poll": poll_view(action) if action else None,
-        "given": is_given,
-    }
+def plan_view(session: Session) -> p.PlanView | None:
+    return p.PlanView.model_validate(session.plan) if session.plan else None
 
 
-def _usage(session: Session) -> v.UsageSection:
-    return v.UsageSection.model_validate(messages.usage(session), from_attributes=True)
+def code_view(session: Session) -> p.CodeView | None:
+    return p.CodeView.model_validate(session.code) if session.code else None
 
 
-def _request_state(session: Session) -> tuple[object, ...]:
-    """The inputs of sections that ask a person for something."""
-    return session.phase, session.rest_reason, session.turn, session.plan, session.code, session.question, session.words
+def failure_view(session: Session) -> p.FailureView | None:
+    return p.FailureView.model_validate(session.failure) if session.failure else None
 
+
+def _answer(session: Session) -> p.AnswerView | None:
+    return p.AnswerView.model_validate(session.answer) if session.answer.text else None
+
+
+def usage_section(session: Session) -> v.UsageSection:
+    spent, limits = session.spent, session.settings
+    return v.UsageSection(
+        calls=spent.calls,
+        prompt_tokens=spent.prompt_tokens,
+        cached_tokens=spent.cached_tokens,
+        completion_tokens=spent.completion_tokens,
+        cost=spent.cost,
+        token_budget=limits.token_budget,
+        cost_budget=limits.cost_budget,
+        tool_calls=spent.tool_calls if limits.call_budget else None,
+        call_budget=limits.call_budget,
+        seconds=spent.seconds if limits.time_budget else None,
+        time_budget=limits.time_budget,
+    )
+
+
+def _field(name: str) -> Section:
+    """A section that is a field of the session."""
+    return Section(attrgetter(name), (name,))
+
+
+# What sections that ask a person for something depend on.
+REQUEST_STATE = ("phase", "rest_reason", "turn", "plan", "code", "question", "words")
 
 SECTIONS: Mapping[str, Section] = {
-    "state": Section(shown_state, lambda session: (*_request_state(session), session.offer, session.reply)),
-    "phase": Section(lambda session: session.phase, lambda session: (session.phase,)),
-    "reason": Section(rest_reason, lambda session: (session.phase, session.rest_reason)),
-    "paused": Section(lambda session: session.paused, lambda session: (session.paused,)),
-    "title": Section(lambda session: session.title, lambda session: (session.title,)),
-    "owner": Section(lambda session: session.owner, lambda session: (session.owner,)),
-    "workflow": Section(lambda session: session.workflow, lambda session: (session.workflow,)),
-    "settings": Section(lambda session: session.settings, lambda session: (session.settings,)),
-    "parent": Section(lambda session: session.parent_id, lambda session: (session.parent_id,)),
-    "request": Section(lambda session: session.words.request, lambda session: (session.words,)),
-    "unread": Section(messages.unread, lambda session: (session.words, session.work, session.reply, session.phase)),
-    "work": Section(lambda session: _work(session.work), lambda session: (session.work,)),
-    "reply": Section(lambda session: _work(session.reply), lambda session: (session.reply,)),
-    "plan": Section(lambda session: plan_view(session.plan), lambda session: (session.plan,)),
-    "code": Section(lambda session: code_view(session.code), lambda session: (session.code,)),
-    "turn": Section(_turn, lambda session: (session.turn,)),
-    "actions": Section(_actions, lambda session: (session.turn,)),
-    "steps": Section(_steps, lambda session: (session.turn, session.plan, session.begun_steps)),
-    "path": Section(path_view, lambda session: (session.turn, session.plan)),
-    "path_standing": Section(input_sections.path_standing, lambda session: (session.turn,)),
-    "memory": Section(memory_view, lambda session: (session.memory, session.counts, session.settings)),
-    "answer": Section(answer_view, lambda session: (session.answer,)),
-    "failure": Section(failure_view, lambda session: (session.failure,)),
-    "review": Section(input_sections.review, _request_state),
-    "feedback_request": Section(input_sections.feedback, _request_state),
-    "question": Section(input_sections.question, _request_state),
-    "approval_request": Section(input_sections.approval, _request_state),
-    "offer": Section(input_sections.offer, lambda session: (session.offer,)),
-    "escalation": Section(input_sections.escalation, _request_state),
-    "next": Section(input_sections.next_steps, _request_state),
-    "usage": Section(_usage, lambda session: (session.spent, session.settings)),
+    "state": Section(shown_state, (*REQUEST_STATE, "offer", "reply")),
+    "phase": _field("phase"),
+    "reason": Section(rest_reason, ("phase", "rest_reason")),
+    **{name: _field(name) for name in ("paused", "title", "owner", "workflow", "settings")},
+    "parent": _field("parent_id"),
+    "request": Section(attrgetter("words.request"), ("words",)),
+    "unread": Section(unread, ("words", "work", "reply", "phase")),
+    "work": Section(lambda session: _work(session.work), ("work",)),
+    "reply": Section(lambda session: _work(session.reply), ("reply",)),
+    "plan": Section(plan_view, ("plan",)),
+    "code": Section(code_view, ("code",)),
+    "turn": Section(turn_section, ("turn",)),
+    "actions": Section(_actions, ("turn",)),
+    "steps": Section(step_sections, ("turn", "plan", "begun_steps")),
+    "path": Section(path_view, ("turn", "plan")),
+    "path_standing": Section(input_sections.path_standing, ("turn",)),
+    "memory": Section(_memory, ("memory", "counts", "settings")),
+    "answer": Section(_answer, ("answer",)),
+    "failure": Section(failure_view, ("failure",)),
+    "review": Section(input_sections.review, REQUEST_STATE),
+    "feedback_request": Section(input_sections.feedback, REQUEST_STATE),
+    "question": Section(input_sections.question, REQUEST_STATE),
+    "approval_request": Section(input_sections.approval, REQUEST_STATE),
+    "offer": Section(input_sections.offer, ("offer",)),
+    "escalation": Section(input_sections.escalation, REQUEST_STATE),
+    "next": Section(input_sections.next_steps, REQUEST_STATE),
+    "usage": Section(usage_section, ("spent", "settings")),
 }
