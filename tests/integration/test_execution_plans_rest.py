@@ -83,7 +83,7 @@ async def test_a_plan_is_generated_read_approved_and_returns_its_result(settings
         task = f"/{drafted['task_id']}"
         text = await rest.get(f"{task}/format")
         assert "Status: pending approval" in text
-        assert f"3. [planned] Cancel it (after 2)\n   `cancel_pending_order(order_id='{ORDER['order_id']}'" in text
+        assert f'3. [planned] Cancel it (after 2)\n   `cancel_pending_order(order_id="{ORDER["order_id"]}"' in text
         await rest.post(f"{task}/execute")
         assert rest.status == 409
         completed = await rest.post(f"{task}/approve", version=drafted["version"], hash=drafted["hash"])
@@ -103,7 +103,7 @@ async def test_a_plan_is_generated_read_approved_and_returns_its_result(settings
             text, data = await session.export(), json.loads(await session.export("json"))
             with pytest.raises(RequestRefused, match="This session has no code"):
                 await session.export("py")
-        assert f"3. [finished] Cancel it (after 2)\n   `cancel_pending_order(order_id='{ORDER['order_id']}'" in text
+        assert f'3. [finished] Cancel it (after 2)\n   `cancel_pending_order(order_id="{ORDER["order_id"]}"' in text
         assert [(item["decision"], item["about"], item["hash"]) for item in data["decisions"]] == [
             ("approved", "plan", drafted["hash"])
         ]

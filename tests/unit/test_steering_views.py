@@ -7,7 +7,7 @@ from services.gateway.messages.commands import to_commands
 from services.gateway.views.allowed_messages import allowed_messages
 from services.gateway.views.audit_trail import audit_trail
 from services.gateway.views.entries import entries
-from services.gateway.views.execution_plan import execution_plan, plan_status
+from services.gateway.views.execution_plan import execution_plan, plan_markdown, plan_status
 from services.gateway.views.protocol1 import messages_for as messages_of
 from services.gateway.views.protocol1 import snapshot
 from services.gateway.views.sections import changed_sections, full_view
@@ -19,7 +19,7 @@ from shared.domain.session import Session
 from shared.story import finish_action
 from tests.unit.domain import test_for_each as each
 from tests.unit.domain.spec import StoryLine, approve, given, say, verdict
-from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, LOOK, PAY, finish_step, plan
+from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, LOOK, NOTE, PAY, finish_step, plan
 from tests.unit.domain.test_skipping import PRICE, STUCK, skip
 from tests.unit.domain.test_steering import RUNS
 
@@ -49,6 +49,21 @@ def test_a_given_output_is_marked_in_every_view() -> None:
         "output given instead: price: 12",
     )
     assert (update["result"], update["given"]) == (PRICE, True)
+
+
+def test_the_text_of_a_plan_has_json_and_references_in_words() -> None:
+    note = NOTE.model_copy(update={"arguments": {"text": "It cost {{steps.s1.output.price}}.", "loud": True}})
+    listed = each.LIST.model_copy(update={"id": "s5"})
+    cancel = each.CANCEL.model_copy(update={"id": "s6", "for_each": "{{steps.s5.output.orders}}"})
+    steps = plan_markdown(session(*DRAFTED, plan(LOOK, PAY, note, listed, cancel))).splitlines()
+    assert [line.strip() for line in steps if line.startswith("   `")] == [
+        '`get_order(order="#W1")`',
+        "`pay(sum=price of step 1)`",
+        '`note(text="It cost {price of step 1}.", loud=true)`',
+        "`list()`",
+        "`cancel(order=id of each item)`",
+    ]
+    assert "5. [planned] Cancel each for each of orders of step 4" in steps
 
 
 def test_a_finished_step_says_why_its_output_is_missing() -> None:

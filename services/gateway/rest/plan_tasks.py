@@ -19,9 +19,10 @@ from services.gateway.messages.tools import ask_executor
 from services.gateway.ports import Core, GatewayBus, load, query
 from services.gateway.rest.sessions import readable_session
 from services.gateway.state import CoreDep, GatewayDep, WaitingUserDep
-from services.gateway.views.execution_plan import execution_plan, plan_status
+from services.gateway.views.execution_plan import current_plan, execution_plan
+from services.gateway.views.step_sections import step_sections
 from shared import store_api as api
-from shared.domain.plan_steps import has_references
+from shared.domain.plan_steps import has_references, task_status
 from shared.domain.session import Session
 
 TaskId = Annotated[
@@ -141,7 +142,7 @@ async def task_state(task_id: str, user: User, core: Core) -> TaskState:
     session_id, _, name = task_id.partition(".")
     session = await readable_session(core, session_id, user)
     if not name or name == session.task:
-        plan_status(session)  # raises if the session has no such plan and none is being made
+        current_plan(session)  # raises if the session has no such plan and none is being made
         return TaskState(session, current=True)
     earlier = await _find_task(core, session_id, name)
     as_it_was = await load(core, session_id, version=earlier.until)
@@ -165,7 +166,7 @@ async def task_versions(task_id: str, user: User, core: Core) -> tuple[str, tupl
     """The session's id and the versions of the task's plan. Raises ApiError(not_found)."""
     session_id, _, name = task_id.partition(".")
     session = await readable_session(core, session_id, user)
-    plan_status(session)
+    current_plan(session)  # raises, too
     if not (name or session.task):
         return session_id, ()
     if name and name != session.task:
@@ -208,22 +209,22 @@ async def plan_previews(session: Session, bus: GatewayBus, *, current: bool = Tr
             previews = await ask_executor(bus, TOOLS_PREVIEWS, calls, Previews, timeout=PREVIEWS_TIMEOUT)
         except ApiError:
             previews = Previews()
-    plan = session.plan
-    version = plan.version if plan and plan.task == session.task else None
+    plan = current_plan(session)
+    version = plan.version if plan else None
     left_out = max(len(changes) - MAX_PREVIEWS, 0)
     return PlanPreviews(version=version, at=datetime.now(UTC), steps=previews.steps, left_out=left_out)
 
 
 def _pending_changes(session: Session) -> tuple[StepCall, ...]:
     """Writes that have not started and whose arguments are all known, without references to other steps."""
-    status, plan = plan_status(session), session.plan
-    if plan is None or plan.task != session.task or status.status in ENDED_STATUSES:
+    plan, steps = current_plan(session), step_sections(session)
+    if plan is None or task_status(session) in ENDED_STATUSES:
         return ()
     return tuple(
         StepCall(step=step.id, tool=step.tool, arguments=step.arguments or {})
         for step in plan.steps
         if step.id and step.tool and step.effect in ("write", "irreversible")
-        if not has_references(step) and status.steps[step.id] == "planned"
+        if not has_references(step) and steps[step.id].status == "planned"
     )
 
 

@@ -1,19 +1,21 @@
 """Execution plans as the REST API shows them: steps with their outcomes, and the overall status. Pure."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from parley.events.values import Effect, TaskStatus
+from pydantic import JsonValue
+
+from parley.events.values import Effect, Step
 from parley.protocol.execution_plans import ExecutionPlan, PlanStatus, PlanStep, Progress
-from parley.protocol.screen import PollView
-from parley.protocol.words import JOURNAL
+from parley.protocol.screen import PollView, StepSection
+from parley.protocol.words import JOURNAL, REVIEW
 from services.gateway.api_errors import ApiError
 from services.gateway.views import input_sections
 from services.gateway.views.phrases import polling_text
-from services.gateway.views.step_sections import poll_view
+from services.gateway.views.step_sections import step_actions, step_sections
 from services.gateway.views.summary import summarize
-from shared.domain.plan_approval import is_preapprovable
-from shared.domain.plan_steps import action_id, task_status
+from shared.domain.plan_steps import task_status
+from shared.domain.references import ITEM, Reference, references
 from shared.domain.session import Session
 from shared.domain.state import Action, Plan
 from shared.domain.transcript_queries import said_with
@@ -37,7 +39,7 @@ def execution_plan(session: Session, versions: Sequence[PlanRecord] = (), *, cur
 
     Raises ApiError(not_found) in a session without such plans.
     """
-    plan = _plan(session)
+    plan = current_plan(session)
     first = int(session.task[1:]) if session.task else session.version + 1
     own_versions = [version for version in versions if first <= version.version <= session.version]
     status, steps = task_status(session), _steps(session, plan)
@@ -91,42 +93,12 @@ def _progress(steps: Sequence[PlanStep]) -> Progress:
 
 
 def plan_status(session: Session) -> PlanStatus:
-    plan = _plan(session)
-    steps = {step.id: step.status for step in _steps(session, plan)}
-    return PlanStatus(task_id=task_id(session), status=task_status(session), steps=steps)
+    steps = step_sections(session) if current_plan(session) else {}
+    statuses = {step_id: step.status for step_id, step in steps.items()}
+    return PlanStatus(task_id=task_id(session), status=task_status(session), steps=statuses)
 
 
-def plan_markdown(session: Session) -> str:
-    """The plan with its steps and their outcomes, as Markdown."""
-    plan = _plan(session)
-    if plan is None:
-        return ""
-    lines = [f"# {plan.goal}", "", f"Status: {_status_text(task_status(session))}", ""]
-    for step in (steps := _steps(session, plan)):
-        arguments = ", ".join(f"{name}={value!r}" for name, value in step.parameters.items())
-        numbers = [str(other.number) for other in steps if other.id in step.after]
-        after = f" (after {', '.join(numbers)})" if numbers else ""
-        each = f" for each of {step.for_each}" if step.for_each else ""
-        lines.append(f"{step.number}. [{step.status}] {step.description}{each}{after}")
-        lines.append(f"   `{step.tool}({arguments})`")
-        lines += [f"   {_effect_text(step)}"] if step.effect in CHANGES else []
-        lines += [f"   {step.error}"] if step.error else []
-        lines += [f"   {_poll_text(step.poll)}"] if step.poll and step.status == "waiting" else []
-        lines += [f"   Until {step.until:%Y-%m-%d %H:%M} UTC"] if step.until else []
-        if step.given:
-            lines.append(f"   Given output: {json.dumps(step.output, ensure_ascii=False)}")
-        elif step.output is not None:
-            lines.append(f"   Output: {summarize(step.output)}")
-    notes = [line for check in plan.checks if check.ok is not True for line in check.detail.splitlines()]
-    lines += ["", "Worth a look:", *(f"- {line}" for line in notes)] if notes else []
-    return "\n".join([*lines, *(["", plan.notes] if plan.notes else [])]) + "\n"
-
-
-def _effect_text(step: PlanStep) -> str:
-    return f"{CHANGES[step.effect]} {PREAPPROVED if step.preapproved else ''}".rstrip()
-
-
-def _plan(session: Session) -> Plan | None:
+def current_plan(session: Session) -> Plan | None:
     """The plan of the current task; None while there is none. Raises ApiError(not_found)."""
     if session.workflow != "execution_plan" and not (session.plan and session.plan.task):
         raise ApiError("not_found", f"The session {session.id} has no execution plan.", session_id=session.id)
@@ -138,57 +110,89 @@ def _plan(session: Session) -> Plan | None:
 
 def step_statuses(session: Session) -> dict[str, str]:
     """The status of each started or planned step by id, including steps that a later version removed."""
-    return {name.partition(".")[2]: action.shown_status for name, action in _actions_by_id(session).items()}
-
-
-def _actions_by_id(session: Session) -> dict[str, Action]:
-    """Actions by id; the current version's action replaces one of an earlier version."""
-    turn = session.turn
-    now = turn.actions if turn and turn.rules.by_step else ()
-    return {action.spec.id: action for action in (*session.begun_steps, *now)}
+    return {name.partition(".")[2]: action.shown_status for name, action in step_actions(session).items()}
 
 
 def _steps(session: Session, plan: Plan | None) -> tuple[PlanStep, ...]:
-    actions = _actions_by_id(session)
+    """The steps with what the view says of them, and with their outputs."""
+    sections, actions = step_sections(session), step_actions(session)
     return tuple(
-        PlanStep(
-            id=step.id or "",
-            number=number,
-            tool=step.tool or "",
-            description=step.text,
-            parameters=step.arguments or {},
-            after=step.after,
-            for_each=step.for_each,
-            effect=step.effect,
-            preapprovable=is_preapprovable(step),
-            preapproved=step.id in plan.preapproved,
-            **_step_outcome(actions.get(action_id(plan, step))),
-        )
+        _step(number, step, section, actions.get(section.action_id))
         for number, step in enumerate(plan.steps if plan else (), 1)
-        if plan
+        if (section := sections.get(step.id or ""))
     )
 
 
-def _step_outcome(action: Action | None) -> dict[str, object]:
-    if action is None:
-        return {"status": "planned", "attempt": 1, "output": None, "error": "", "seconds": 0.0}
-    return {
-        "status": action.shown_status,
-        "attempt": action.attempt,
-        "output": action.result if action.has_output else None,
-        "error": action.explanation,
-        "seconds": action.seconds,
-        "poll": poll_view(action),
-        "given": action.given,
-        "until": action.until if action.status == "waiting" else None,
-    }
+def _step(number: int, step: Step, section: StepSection, action: Action | None) -> PlanStep:
+    return PlanStep(
+        **{name: value for name, value in section if name in PlanStep.model_fields},
+        id=step.id or "",
+        number=number,
+        tool=step.tool or "",
+        description=step.text,
+        parameters=step.arguments or {},
+        after=step.after,
+        for_each=step.for_each,
+        effect=step.effect,
+        attempt=action.attempt if action else 1,
+        output=action.result if action and action.has_output else None,
+        error=action.explanation if action else "",
+    )
+
+
+def plan_markdown(session: Session) -> str:
+    """The plan with its steps and their outcomes, as Markdown."""
+    plan = current_plan(session)
+    if plan is None:
+        return ""
+    lines = [f"# {plan.goal}", "", f"Status: {task_status(session).replace('_', ' ')}", ""]
+    steps = _steps(session, plan)
+    numbers = {step.id: step.number for step in steps}
+    for step in steps:
+        lines += _step_lines(step, numbers)
+    notes = [line for check in plan.checks if check.ok is not True for line in check.detail.splitlines()]
+    lines += ["", "Worth a look:", *(f"- {line}" for line in notes)] if notes else []
+    return "\n".join([*lines, *(["", plan.notes] if plan.notes else [])]) + "\n"
+
+
+def _step_lines(step: PlanStep, numbers: Mapping[str, int]) -> list[str]:
+    """`numbers`: of all steps, by id."""
+    before = [str(number) for step_id, number in numbers.items() if step_id in step.after]
+    after = f" (after {', '.join(before)})" if before else ""
+    each = f" for each of {_value_text(step.for_each, numbers)}" if step.for_each else ""
+    arguments = ", ".join(f"{name}={_value_text(value, numbers)}" for name, value in step.parameters.items())
+    lines = [f"{step.number}. [{step.status}] {step.description}{each}{after}", f"   `{step.tool}({arguments})`"]
+    if step.effect in CHANGES:
+        lines.append(f"   {CHANGES[step.effect]} {PREAPPROVED if step.preapproved else ''}".rstrip())
+    lines += [f"   {step.error}"] if step.error else []
+    lines += [f"   {_poll_text(step.poll)}"] if step.poll and step.status == "waiting" else []
+    lines += [f"   Until {step.until:%Y-%m-%d %H:%M} UTC"] if step.until else []
+    if step.given:
+        lines.append(f"   Given output: {json.dumps(step.output, ensure_ascii=False)}")
+    elif step.output is not None:
+        lines.append(f"   Output: {summarize(step.output)}")
+    return lines
+
+
+def _value_text(value: JsonValue, numbers: Mapping[str, int]) -> str:
+    """The value as JSON, with its references in words: `order id of step 2`, and in braces inside a text."""
+    text = json.dumps(value, ensure_ascii=False)
+    for reference in references(value):
+        words = _reference_text(reference, numbers)
+        text = text.replace(f'"{reference.text}"', words).replace(reference.text, f"{{{words}}}")
+    return text
+
+
+def _reference_text(reference: Reference, numbers: Mapping[str, int]) -> str:
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in reference.path)
+    what = "".join(parts).removeprefix(".").replace("_", " ")
+    if reference.step == ITEM:
+        return REVIEW["part_of_item"].format(what=what) if what else REVIEW["item"]
+    number = numbers.get(reference.step, reference.step)
+    return REVIEW["part_of_step" if what else "result_of_step"].format(what=what, number=number)
 
 
 def _poll_text(poll: PollView) -> str:
     """How a step polls, and its last value."""
     last_value = JOURNAL["poll_failed"].format(error=poll.error) if poll.error else summarize(poll.value)
     return f"{polling_text(poll.every, poll.polls)}{f': {last_value}' if poll.polls else ''}"
-
-
-def _status_text(status: TaskStatus) -> str:
-    return status.replace("_", " ")
