@@ -2,9 +2,10 @@
 
 from parley.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from parley.protocol import server as s
-from services.gateway.rest.flow_models import ChatMessage, ChatRequest, chat_reply, flow_view, path_reply
+from services.gateway.rest.flow_models import ChatMessage, ChatRequest
 from services.gateway.rest.flows import MAX_HISTORY_CHARS, first_message
 from services.gateway.views.allowed_messages import allowed_messages
+from services.gateway.views.flow_replies import chat_reply, flow_view, path_reply
 from services.gateway.views.sections import path_view
 from shared.domain import commands as c
 from shared.domain.session import Session

@@ -56,7 +56,7 @@ class Audience(NamedTuple):
     def history(self, event: SessionEvent) -> v1.ServerMessage:
         """The message about a past event, for clients that have a newer snapshot."""
         if self.protocol == 1:
-            return v1.EventMessage(session_id=event.session_id, version=event.version, event=event)
+            return protocol1.history_message(event)
         return screen_messages.history_message(event)
 
     def delta(self, piece: v1.Delta) -> bytes:

@@ -26,14 +26,12 @@ from services.gateway.rest.flow_models import (
     PlannedPathReply,
     PlanningRequest,
     PlanRequest,
-    chat_reply,
-    flow_view,
-    path_reply,
 )
 from services.gateway.rest.models import Limit, Offset, ProblemDetails, SessionId
 from services.gateway.rest.requests import ERROR_RESPONSES, JsonRoute
 from services.gateway.rest.sessions import readable_session
 from services.gateway.state import CoreDep, GatewayDep, UserDep, WaitingUserDep
+from services.gateway.views.flow_replies import chat_reply, flow_view, path_reply
 from shared import store_api as api
 from shared.domain.messages import CHAT_HISTORY
 from shared.domain.session import SERVICE_OF, Session

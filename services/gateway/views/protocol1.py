@@ -77,9 +77,8 @@ def _hidden(session: Session) -> tuple[str, ...]:
 
 def _turn(session: Session) -> s.TurnView | None:
     section = sections.turn_section(session)
-    if session.turn is None or section is None:
-        return None
-    return s.TurnView(**dict(section) | {"actions": tuple(map(_action, session.turn.actions))})
+    actions = tuple(map(_action, session.turn.actions)) if session.turn else ()
+    return s.TurnView(**dict(section) | {"actions": actions}) if section else None
 
 
 def _action(action: Action) -> s.ActionView:
@@ -94,8 +93,7 @@ def review(session: Session) -> s.TextPlanReview | s.CodeReview | None:
     if section is None:
         return None
     if section.target == "code":
-        code = sections.code_view(session)
-        return _message(s.CodeReview, session, section, **_fields_of(s.CodeReview, code))
+        return _message(s.CodeReview, session, section, **_fields_of(s.CodeReview, sections.code_view(session)))
     plan = sections.plan_view(session)
     return _message(s.TextPlanReview, session, section, **_fields_of(s.TextPlanReview, plan), plan=plan and plan.text)
 
@@ -145,22 +143,25 @@ def usage(session: Session) -> s.Usage:
 def completion(session: Session) -> s.Completion:
     """The plan and code approved in this round; "" for what was not approved."""
     plan, code, turn = session.plan, session.code, session.turn
-    approved_plan = plan is not None and plan.status in ("approved", "executing", "completed")
-    approved_code = code is not None and code.status == "approved"
     return s.Completion(
         session_id=session.id,
         version=session.version,
-        final_plan=plan.text if plan and approved_plan else "",
-        final_code=code.code if code and approved_code else "",
+        final_plan=plan.text if plan and plan.status in ("approved", "executing", "completed") else "",
+        final_code=code.code if code and code.status == "approved" else "",
         message=(turn.verdict.reasoning if turn and turn.verdict else "") or "This is what you approved.",
     )
 
 
 def messages_for(before: Session, event: SessionEvent, after: Session) -> tuple[s.ServerMessage, ...]:
     """The messages about one event: the event itself, then its outcome, then requests to the person."""
-    as_stored = s.EventMessage(session_id=after.id, version=event.version, event=event)
     spent = (usage(after),) if event.usage or isinstance(event, facts.BudgetRaised) else ()
-    return (as_stored, *spent, *_outcome_messages(before, event, after), *_request_messages(before, event, after))
+    outcome, requests = _outcome_messages(before, event, after), _request_messages(before, event, after)
+    return (history_message(event), *spent, *outcome, *requests)
+
+
+def history_message(event: SessionEvent) -> s.EventMessage:
+    """The event as stored: all that a client needs of it that has a newer snapshot."""
+    return s.EventMessage(session_id=event.session_id, version=event.version, event=event)
 
 
 def _outcome_messages(before: Session, event: SessionEvent, after: Session) -> tuple[s.ServerMessage, ...]:
