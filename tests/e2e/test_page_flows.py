@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from tests.e2e.analyst import PATH, QUESTION, SQL, Analyst, data_parley, node
+from tests.e2e.analyst import PATH, QUESTION, Analyst, data_parley, node
 from tests.e2e.browser import Tab
 from tests.e2e.keyboard import Keyboard
 from tests.support.parley import InProcess
@@ -51,24 +51,6 @@ async def newest_event(tab: Tab, kind: str) -> dict[str, Any]:
     return next(event for event in reversed(await tab.events()) if event["type"] == kind)
 
 
-async def test_flow_settings_are_sent_with_the_request(ada: Analyst) -> None:
-    tab = await ada.tab()
-    await tab("workflow").get_by_text("Ask the data").click()
-    await tab.click("request-settings")
-    for name, value in {"flow": "complaint_triage", "confirm": "nothing", "use-planning": "full"}.items():
-        await (await tab.wait_for(name)).select_option(value)
-    await tab.page.keyboard.press("Escape")
-    await tab.wait_until_gone("confirm")
-    await tab.send("A complaint")
-    await tab.wait_for("question", "Which order is it about?")
-    settings = (await tab.events())[0]["settings"]
-    assert settings["confirm"] == "nothing"
-    assert settings["planning"]["flow"] == "complaint_triage"
-    assert settings["planning"]["use_planning"] is False
-    await tab.send("#W1")
-    await tab.wait_for("fallback-why", "The full graph was asked for.")
-
-
 async def test_the_graph_shows_which_nodes_are_done_current_and_planned(ada: Analyst) -> None:
     tab = await ada.ask("Umbrellas sold?")
     await tab.wait_for("tables-question")
@@ -101,19 +83,6 @@ async def test_the_user_selects_tables(ada: Analyst) -> None:
     await expect(tab("node-output")).to_contain_text('["orders","reviews"]')
 
 
-async def test_the_query_runs_as_approved(ada: Analyst) -> None:
-    tab = await ask_until_query(ada)
-    await expect(tab("sql-request")).to_contain_text("GROUP BY status")
-    await tab.click("action-approve")
-    await tab.wait_for("answer", "Most orders are delivered.")
-    await expect(tab("chart")).to_have_attribute("data-kind", "bar")
-    await expect(tab("chart").locator("li").first).to_have_text("delivered63")
-    await tab("sql").locator("summary").click()
-    await expect(tab("sql")).to_contain_text(SQL)
-    await tab("chart-or-table").get_by_text("Table").click()
-    await expect(tab("result-row").first.get_by_role("cell")).to_have_text(["delivered", "63"])
-
-
 async def test_the_user_edits_the_query(ada: Analyst) -> None:
     tab = await ask_until_query(ada)
     await tab.click("sql-edit")
@@ -138,19 +107,6 @@ async def test_the_user_edits_the_query(ada: Analyst) -> None:
     await expect(tab("node-input")).to_contain_text("sql from you")
 
 
-async def test_the_words_of_a_declined_query_lead_to_another_path(ada: Analyst) -> None:
-    tab = await ask_until_query(ada)
-    await tab.click("action-refuse")
-    await tab("refuse-reason").fill("The wrong column")
-    await tab.click("action-deny")
-    await tab.wait_for("tables-question")
-    await expect(tab("flow-card")).to_have_count(2)
-    assert (await newest_event(tab, "approval.denied"))["reason"] == "The wrong column"
-    denied = (await newest_event(tab, "approval.denied"))["action_id"]
-    started = [event for event in await tab.events() if event["type"] == "actions.started"]
-    assert denied not in [action["action_id"] for event in started for action in event["actions"]]
-
-
 async def test_the_rest_of_a_running_path_is_edited(ada: Analyst) -> None:
     tab = await ada.ask(QUESTION)
     await tab.wait_for("tables-question")
@@ -168,23 +124,6 @@ async def test_the_rest_of_a_running_path_is_edited(ada: Analyst) -> None:
     await tab.wait_until_gone("path-form")
     nodes = await node_states(tab)
     assert (nodes["trim_relevant_tables"], nodes["has_user_approved"]) == ("walked", "out")
-
-
-async def test_a_path_is_edited_and_approved_before_it_runs(ada: Analyst) -> None:
-    tab = await ada.ask(QUESTION, confirm="path")
-    await tab.wait_for("path-review", "next")
-    await tab.click("path-edit")
-    await tab.wait_for("blocked")
-    await tab("path-remove").nth(2).click()
-    await tab.click("path-save")
-    await tab.wait_for("path-review", "Edited by you")
-    await tab.click("approve")
-    await tab.wait_for("sql-request")
-    nodes = await node_states(tab)
-    assert (nodes["has_user_approved"], nodes["generate_sql"]) == ("out", "walked")
-    await expect(tab("badges")).to_contain_text("edited by a person")
-    await tab.wait_for("code-text")  # the editor has replaced the plain text
-    await tab.check_reload()
 
 
 async def test_a_flow_can_be_used_by_keyboard_alone(ada: Analyst) -> None:
