@@ -39,9 +39,8 @@ SHARING_A_PARLEY = tuple(
 RACING = {
     "contract": ("log", "plan_store_scheduler"),
     "integration": (
-        *("at_most_once", "bus", "bus_answer", "bus_flush", "damaged_database", "flows_killed", "late_answers"),
-        *("outcomes_raced", "plan_execute", "polling_plan", "steering_plan", "stop", "storage_stops", "trouble"),
-        *("waiting_plan", "watchdog", "worker"),
+        *("at_most_once", "bus", "bus_answers", "damaged_database", "flows_killed", "outcomes_raced", "plan_execute"),
+        *("plan_steps", "polling_plan", "steering_plan", "stop", "storage_stops", "trouble", "watchdog", "worker"),
     ),
     "e2e": ("page_failures", "page_resilience"),
     "unit": ("bus_pull", "executor", "outcomes_recorded", "supervisor", "worker_cancellation"),

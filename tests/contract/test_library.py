@@ -1,14 +1,12 @@
 """The library of accepted answers, on SQLite and on PostgreSQL."""
 
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from parley.events.values import ActionSpec, Step
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.projection.projector import Projector
-from services.plan_store.queries import recall as library_module
 from shared import store_api as api
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
@@ -112,36 +110,6 @@ async def test_the_path_of_an_entry_is_the_executed_one(library: Library) -> Non
     await library.assert_unchanged_by_rebuild()
 
 
-async def test_sql_edited_by_the_user_is_in_the_entry(library: Library) -> None:
-    walk = Walk(library.log)
-    session = await walk.commit(c.Say(text="Run SELECT 1", workflow="flow"))
-    action_id = f"{session.counts.turns + 1}.1"
-    execute = ActionSpec(id=action_id, tool="text_to_sql.execute_sql", arguments={"sql": "SELECT 1"})
-    await walk.commit(planned(execute))
-    await walk.walk()
-    await walk.end("1")
-    await walk.judge()
-    entry = await library.entry()
-    assert (entry.sql, entry.question, entry.tables) == ("SELECT 1", "", ())
-
-
-@pytest.mark.parametrize(
-    ("output", "tables"),
-    [
-        ({"tables": [{"name": "users", "reason": "r"}, {"reason": "none"}, 7]}, ("users",)),
-        ({"tables": [{"name": "users", "reason": "r"}], "approved_tables": ["orders", "items"]}, ("orders", "items")),
-        ({"approved_tables": "orders"}, ()),
-    ],
-)
-async def test_a_path_without_sql_still_has_its_tables(library: Library, output: Any, tables: tuple[str, ...]) -> None:
-    walk = Walk(library.log)
-    await walk.ask("Which tables?", "look")
-    await walk.step(**output)
-    await walk.end("These.")
-    await walk.judge()
-    assert (await library.entry()).tables == tables
-
-
 LOOK = ActionSpec(id="1.1", tool="get_order", arguments={"order": "#W1"})
 SEND = ActionSpec(id="1.2", tool="send", arguments={"to": "ann"}, depends_on=("1.1",))
 DONE = (c.VerifyTurn(status="success", next_action="complete"), c.GiveAnswer(text="Done.", confidence=1))
@@ -198,18 +166,6 @@ async def test_the_entry_of_approved_code_has_the_steps_of_its_plan(library: Lib
     await library.assert_unchanged_by_rebuild()
 
 
-async def test_the_steps_of_a_very_long_plan_are_not_stored(library: Library) -> None:
-    walk = Walk(library.log)
-    await walk.plan("Write a lot", workflow="conversation")
-    plan = (await walk.load()).plan
-    assert plan
-    await walk.commit(c.EditPlan(base=plan.version, steps=(Step(text="x" * 2_000),) * 2), approve)
-    await walk.codes()
-    await walk.commit(approve)
-    await walk.judge()
-    assert (await library.entry()).steps == ()
-
-
 async def test_similar_entries_are_of_the_requested_workflow(library: Library) -> None:
     await library.add_accepted("Cancel the pending orders")
     walk = Walk(library.log)
@@ -220,21 +176,6 @@ async def test_similar_entries_are_of_the_requested_workflow(library: Library) -
     assert await library.similar("orders", workflow="flow") == ["Cancel the pending orders"]
     assert await library.similar("orders", workflow="execution_plan") == []
     assert len(await library.similar("orders")) == 2
-
-
-async def test_an_answer_without_a_path_can_be_accepted(library: Library) -> None:
-    walk = Walk(library.log)
-    await walk.commit(c.Say(text="Where is my parcel?", workflow="agentflow"))
-    await walk.commit(c.PlanTurn(sub_goal="answer", actions=()), c.GiveAnswer(text="In the post.", confidence=1))
-    await walk.judge()
-    entry = await library.entry()
-    assert (entry.request, entry.answer, entry.flows, entry.path, entry.sql) == (
-        "Where is my parcel?",
-        "In the post.",
-        (),
-        (),
-        "",
-    )
 
 
 async def test_any_text_is_stored_up_to_a_limit(library: Library) -> None:
@@ -329,25 +270,3 @@ async def test_similar_entries_are_ordered_by_common_words_then_by_age(library: 
     assert await library.similar("The boots, the lamps of Texas!", limit=1) == best[:1]
     assert await library.similar("boots boots boots in texas") == [best[0], best[1], best[3], best[2]]
     assert len(await library.similar("PENDING")) == 4
-
-
-@pytest.mark.parametrize("empty", ["", "   ", "what is in the of", "?!", "zeppelins", "\x00"])
-async def test_an_entry_without_a_common_word_is_not_similar(library: Library, empty: str) -> None:
-    await library.add_accepted("What is in the boots of Texas?")
-    assert await library.similar(empty) == []
-
-
-async def test_similar_entries_can_be_limited_to_saved_ones(library: Library) -> None:
-    await library.add_accepted("Boots in Texas")
-    await library.add_accepted("Boots in Ohio", saved=True)
-    await library.add_accepted("Boots of his", user="bob", saved=True)
-    assert await library.similar("boots", saved=True) == ["Boots in Ohio"]
-    assert await library.similar("boots") == ["Boots in Ohio", "Boots in Texas"]
-
-
-async def test_only_the_newest_matching_entries_are_compared(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    await library.add_accepted("Boots, boots and hats in Texas", "Boots in Ohio", "Boots in Utah")
-    monkeypatch.setattr(library_module, "MAX_COMPARED", 2)
-    assert await library.similar("boots and hats in Texas") == ["Boots in Utah", "Boots in Ohio"]
-    page = await library.client.ask(api.LIBRARY_SIMILAR, user="ann", query="boots", limit=1)
-    assert ([entry.request for entry in page.items], page.total) == (["Boots in Utah"], 2)

@@ -25,7 +25,7 @@ from shared.domain.forks import carry_over
 from shared.domain.session import Session
 from shared.log import fork, guard_headers
 from shared.store_api import StoreError
-from shared.testing import InMemoryLog, InMemoryStore
+from shared.testing import InMemoryLog
 from tests.support.plan_store import rows
 from tests.support.stories import STEPS, Conversation, approve
 
@@ -343,9 +343,3 @@ async def test_a_fork_is_projected_without_its_parent(
     before = await rows(database)
     await rebuild_from(log, database, lambda *_: None)
     assert await rows(database) == before
-
-
-async def test_the_in_memory_store_loads_the_same_session(log: InMemoryLog, projector: Projector) -> None:
-    story = Conversation(log)
-    await story.whole()
-    assert await projector.load(story.id) == await InMemoryStore(log).load(story.id)

@@ -60,45 +60,41 @@ async def refused(database: ReadOnlyDatabase, sql: str) -> tuple[str, str]:
     return error.value.kind, error.value.message
 
 
-@pytest.mark.parametrize(
-    ("sql", "hint"),
-    [
-        ("""SELECT count(*) FROM orders WHERE "stauts" = 'open'""", "Perhaps you mean status"),
-        ('SELECT total FROM orders ORDER BY "totl"', "Perhaps you mean total"),
-        ('SELECT count(*) FROM orders GROUP BY "region"', "There are:"),
-        ('SELECT sum("amount" + 1) FROM orders', "There are:"),
-        ('SELECT CASE WHEN "paid" THEN 1 END FROM orders', "'paid'"),
-        ('SELECT "customer_name" FROM orders', 'Perhaps you mean "Customer Name"'),
-        ('SELECT total FROM open_orders GROUP BY total HAVING max("totl") > 1', "Perhaps you mean total"),
-        ('WITH o AS (SELECT total FROM orders) SELECT "sum" FROM o', "'sum'"),
-        ('SELECT id FROM orders WHERE status = "paid"', "A text stands in single quotes: 'paid'"),
-        ('SELECT id FROM orders WHERE status IN ("it\'s")', "single quotes: 'it''s'"),
-        ('SELECT id FROM orders WHERE status = "due: today"', "single quotes: 'due: today'"),
-        ("SELECT subjct FROM msgs", "Perhaps you mean subject"),
-        ("SELECT interrupted FROM orders", "There are:"),
-    ],
+SQLITE_HINTS = (
+    ("""SELECT count(*) FROM orders WHERE "stauts" = 'open'""", "Perhaps you mean status"),
+    ('SELECT total FROM orders ORDER BY "totl"', "Perhaps you mean total"),
+    ('SELECT count(*) FROM orders GROUP BY "region"', "There are:"),
+    ('SELECT sum("amount" + 1) FROM orders', "There are:"),
+    ('SELECT CASE WHEN "paid" THEN 1 END FROM orders', "'paid'"),
+    ('SELECT "customer_name" FROM orders', 'Perhaps you mean "Customer Name"'),
+    ('SELECT total FROM open_orders GROUP BY total HAVING max("totl") > 1', "Perhaps you mean total"),
+    ('WITH o AS (SELECT total FROM orders) SELECT "sum" FROM o', "'sum'"),
+    ('SELECT id FROM orders WHERE status = "paid"', "A text stands in single quotes: 'paid'"),
+    ('SELECT id FROM orders WHERE status IN ("it\'s")', "single quotes: 'it''s'"),
+    ('SELECT id FROM orders WHERE status = "due: today"', "single quotes: 'due: today'"),
+    ("SELECT subjct FROM msgs", "Perhaps you mean subject"),
+    ("SELECT interrupted FROM orders", "There are:"),
 )
-async def test_sqlite_takes_no_mistyped_column_for_a_text(file: ReadOnlyDatabase, sql: str, hint: str) -> None:
-    kind, message = await refused(file, sql)
-    assert kind == "column"
-    assert hint in message
 
 
-@pytest.mark.parametrize(
-    ("sql", "rows"),
-    [
+async def test_sqlite_takes_no_mistyped_column_for_a_text(file: ReadOnlyDatabase) -> None:
+    for sql, hint in SQLITE_HINTS:
+        kind, message = await refused(file, sql)
+        assert kind == "column", sql
+        assert hint in message, sql
+
+
+async def test_sqlite_reads_quoted_names_and_the_owners_views_as_before(file: ReadOnlyDatabase) -> None:
+    readable: tuple[tuple[str, tuple[tuple[object, ...], ...]], ...] = (
         ('SELECT "total" FROM "orders" WHERE "Status" = \'open\'', ((1.5,),)),
         ('SELECT count(*) AS "how many ""orders""" FROM orders', ((2,),)),
         ('SELECT "n" FROM (SELECT total AS "n" FROM orders) ORDER BY "n" LIMIT 1', ((1.5,),)),
         ("SELECT id FROM open_orders", ((1,),)),
         ("SELECT '\"stauts\"' FROM orders LIMIT 1", (('"stauts"',),)),
         ('SELECT "a`b" FROM (SELECT 1 AS "a`b")', ((1,),)),
-    ],
-)
-async def test_sqlite_reads_quoted_names_and_the_owners_views_as_before(
-    file: ReadOnlyDatabase, sql: str, rows: tuple[tuple[object, ...], ...]
-) -> None:
-    assert (await file.run(sql)).rows == rows
+    )
+    for sql, rows in readable:
+        assert (await file.run(sql)).rows == rows, sql
 
 
 async def test_a_word_of_sql_that_is_a_table_is_hinted_at_with_its_quotes(file: ReadOnlyDatabase) -> None:
@@ -108,29 +104,27 @@ async def test_a_word_of_sql_that_is_a_table_is_hinted_at_with_its_quotes(file: 
     assert (table.written, table.columns[0].written) == ('"group"', '"order"')
 
 
-@pytest.mark.parametrize(
-    ("sql", "hint"),
-    [
-        ('SELECT id FROM "Order"', 'Write it as it is: "ID"'),
-        ('SELECT o.Name FROM "Order" AS o', 'Write it as it is: "Name"'),
-        ("SELECT subjct FROM msgs", "Perhaps you mean subject"),
-        ("SELECT id FROM msgs WHERE id = = 1", 'Write it as it is: "from"'),
-        ('SELECT group FROM "Order"', 'Write it as it is: "group"'),
-        ('SELECT groesse FROM "Order"', '"Größe"'),
-        ('SELECT "total_price" FROM "Items"', 'Perhaps you mean "Total Price"'),
-        ('SELECT * FROM "order"', 'Write it as it is: "Order"'),
-        ("SELECT count(*) FROM Order", 'The table is written "Order"'),
-        ("SELECT * FROM user", 'The table is written "user"'),
-        ("SELECT * FROM items AS i JOIN user ON true", 'The table is written "user"'),
-        ("SELECT * FROM Users", 'Perhaps you mean "user"'),
-        ("SELECT * FROM Konten", 'It is in another schema: "Buchhaltung"."Konten"'),
-        ("SELECT * FROM Buchhaltung.Konten", 'It is in another schema: "Buchhaltung"."Konten"'),
-    ],
+POSTGRES_HINTS = (
+    ('SELECT id FROM "Order"', 'Write it as it is: "ID"'),
+    ('SELECT o.Name FROM "Order" AS o', 'Write it as it is: "Name"'),
+    ("SELECT subjct FROM msgs", "Perhaps you mean subject"),
+    ("SELECT id FROM msgs WHERE id = = 1", 'Write it as it is: "from"'),
+    ('SELECT group FROM "Order"', 'Write it as it is: "group"'),
+    ('SELECT groesse FROM "Order"', '"Größe"'),
+    ('SELECT "total_price" FROM "Items"', 'Perhaps you mean "Total Price"'),
+    ('SELECT * FROM "order"', 'Write it as it is: "Order"'),
+    ("SELECT count(*) FROM Order", 'The table is written "Order"'),
+    ("SELECT * FROM user", 'The table is written "user"'),
+    ("SELECT * FROM items AS i JOIN user ON true", 'The table is written "user"'),
+    ("SELECT * FROM Users", 'Perhaps you mean "user"'),
+    ("SELECT * FROM Konten", 'It is in another schema: "Buchhaltung"."Konten"'),
+    ("SELECT * FROM Buchhaltung.Konten", 'It is in another schema: "Buchhaltung"."Konten"'),
 )
-async def test_postgres_errors_have_the_names_as_they_are_written(
-    server: ReadOnlyDatabase, sql: str, hint: str
-) -> None:
-    assert hint in (await refused(server, sql))[1]
+
+
+async def test_postgres_errors_have_the_names_as_they_are_written(server: ReadOnlyDatabase) -> None:
+    for sql, hint in POSTGRES_HINTS:
+        assert hint in (await refused(server, sql))[1], sql
 
 
 async def test_tables_that_differ_in_case_and_those_of_other_schemas_are_listed(server: ReadOnlyDatabase) -> None:

@@ -37,7 +37,6 @@ REPLIES: dict[str, Any] = {
     "complaint_triage.classify_complaint": {"outputs": {"category": "late", "order_id": "#W1"} | NO_CUSTOMER},
     "complaint_triage.write_reply": {"outputs": {"answer": "We are sorry."}},
 }
-INVALID_PATHS = [{"paths": [{"flow": "text_to_sql", "nodes": ["execute_sql", "format_final_response"]}]}] * 3
 
 
 def question_database(folder: Path) -> str:

@@ -179,22 +179,6 @@ async def test_approving_an_old_version_is_refused_with_a_hint(person: Person) -
     await first.wait_for_state("code_approval")
 
 
-async def test_unsaved_edits_survive_a_newer_version(person: Person) -> None:
-    first = await person.tab()
-    await first.to_plan()
-    second = await person.tab(f"/s/{first.session_id}")
-    await second("step-text").nth(0).click()
-    await second("step-text-input").fill("My own words")
-    await first.send_feedback("Add a step to write a short help text")
-    await first.wait_for("plan-review", "Plan 2")
-    hint = second.page.get_by_role("alert").filter(has_text="Plan 2 is here")
-    await expect(hint).to_be_visible()
-    assert "My own words" in await second("step-text-input").input_value()
-    await hint.get_by_role("button", name="Discard mine").click()
-    await second.wait_for("plan-review", "Plan 2")
-    assert await first.steps() == await second.steps()
-
-
 class PausableSocket:
     """A WebSocket route that can hold back the gateway's messages and release them later."""
 

@@ -52,21 +52,6 @@ async def test_a_conversation_can_be_led_by_keyboard_alone(person: Person, runni
     await expect(tab("status")).to_have_text("Done")
 
 
-async def test_stop_keys_stop_work_but_not_a_review(person: Person, running: RunningParley) -> None:
-    tab = await person.tab()
-    await running.add_fault(task="text_plan", token_delay=0.4, times=1)
-    await tab.send("Help me create a simple calculator")
-    await tab.wait_for("draft")
-    await tab.page.keyboard.press("Control+.")
-    await tab.wait_for_state("stopped")
-    await tab.click("retry")
-    await tab.wait_for("approve")
-    for key in ("Escape", "Escape", "Control+."):  # in a review these keys only close dialogs and editors
-        await tab.page.keyboard.press(key)
-    await tab.page.keyboard.press("Control+Enter")
-    await tab.wait_for_state("code_approval")
-
-
 async def each_state(tab: Tab, running: RunningParley) -> AsyncIterator[str]:
     """Leads one conversation; yields the name of each state that looks different."""
     await tab.wait_for("example")

@@ -44,7 +44,7 @@ async def tab(request: pytest.FixtureRequest, browser: Browser, running: Running
         yield tab
 
 
-async def test_an_execution_plan_from_draft_to_completion_and_template(tab: Tab) -> None:
+async def test_an_execution_plan_from_draft_to_completion(tab: Tab) -> None:
     await add_step_by_keyboard(tab)
     await expect(tab("step-text")).to_have_text([FIND, WRONG, FIRST, SECOND, CANCEL])
     await expect(tab("step-call").last).to_contain_text("changes data")
@@ -74,44 +74,6 @@ async def test_an_execution_plan_from_draft_to_completion_and_template(tab: Tab)
     await expect(tab("action").last).to_have_attribute("data-state", "finished")
     assert await tab.overflow() <= 0
     await tab.check_reload()
-    await save_as_template(tab)
-    await use_template(tab)
-
-
-async def save_as_template(tab: Tab) -> None:
-    """Saves the plan as a template with the order to cancel as parameter."""
-    await tab.click("template-new")
-    await tab("template-name").fill(f"Cancel after {UNKNOWN}")
-    value = tab("template-value").filter(has_text=PENDING[1])
-    await value.get_by_role("checkbox").check()
-    await value.get_by_role("textbox").fill("2nd order")
-    await tab.click("template-save")
-    await expect(value).to_contain_text("Begin with a letter")
-    await value.get_by_role("textbox").fill("order")
-    await tab.click("template-save")
-    await tab.wait_for("template-saved", f"Saved as “Cancel after {UNKNOWN}”.")
-    await tab.click("template-close")
-    await tab.wait_until_gone("template-saved")
-
-
-async def use_template(tab: Tab) -> None:
-    """Opens the template from the library and runs it with another order."""
-    before = tab.session_id
-    if not await tab("library-open").count():
-        await tab.page.get_by_role("button", name="Sessions", exact=True).click()
-    await tab.click("library-open")
-    await tab.click("templates-tab")
-    await tab("template").filter(has_text=f"Cancel after {UNKNOWN}").get_by_test_id("template-use").first.click()
-    await expect(tab("argument-order")).to_be_focused()
-    await tab("argument-order").fill(PENDING[0])
-    await tab.click("template-begin")
-    await tab.wait_until_gone("library")
-    await expect(tab("step-text")).to_have_text([FIND, FIRST, "Look it up once more", FIRST, CANCEL])
-    assert tab.session_id != before
-    await tab.click("approve")
-    await tab.wait_for("action-request", PENDING[0])
-    await tab.click("action-approve")
-    await tab.wait_for("answer", "All 5 steps were carried out.")
 
 
 async def add_step_by_keyboard(tab: Tab) -> None:
@@ -202,40 +164,6 @@ async def fix_failed_step(tab: Tab) -> None:
 
 def grip_of(tab: Tab, text: str) -> Locator:
     return tab("plan-step").filter(has=tab.page.get_by_text(text, exact=True)).get_by_test_id("step-grip")
-
-
-async def test_problems_are_shown_at_their_step(tab: Tab) -> None:
-    await tab("step-argument").last.click()
-    await tab("step-argument-input").fill("{{steps.s9.output}}")
-    await grip_of(tab, FIND).click()  # on a phone, a step shows its buttons when tapped
-    await tab.page.get_by_role("button", name="Delete step 1").click()
-    await tab.click("edit-save")
-    await tab.wait_for("error", "Not saved. Look at steps 1, 2, 3.")
-    await expect(tab("step-problem")).to_have_text(
-        ["depends on s1, which is not a step of the plan."] * 3 + ["depends on s9, which is not a step of the plan."]
-    )
-    await tab.click("edit-discard")
-    await tab.wait_until_gone("step-problem")
-
-
-async def test_a_duplicate_change_is_shown_at_its_step(tab: Tab) -> None:
-    problems = await tab.visual_problems("review")
-    for order in (PENDING[0], PENDING[0]):
-        await tab.click("step-add")
-        await tab("tool-search").fill("cancel pending order")
-        await tab("tool").filter(has_text="cancel_pending_order").first.click()
-        await tab("argument-order_id").fill(order)
-        await tab.click("step-use")
-        await expect(tab("step-form")).to_contain_text("Choose one.")
-        problems += await tab.visual_problems("form")
-        await tab("argument-reason").select_option("no longer needed")
-        await tab.click("step-use")
-    await tab.click("edit-save")
-    await tab.wait_for("plan-review", "Plan 2")
-    await expect(tab("step-same")).to_have_text("makes the same change as step 5")
-    await expect(tab("check").filter(has_text="changes")).to_contain_text("worth a look")
-    await expect(tab("check").filter(has_text="references")).to_contain_text("passed")
-    assert problems + await tab.visual_problems("equal changes") == []
 
 
 async def test_a_changed_tool_is_shown_at_its_step_and_can_be_saved_again(browser: Browser) -> None:

@@ -92,16 +92,6 @@ async def test_a_wait_that_the_model_s_server_asks_for_is_shown_and_can_be_stopp
     await tab.wait_for_state("text_plan_approval")
 
 
-async def test_an_unusable_model_reply_is_shown(person: Person, running: RunningParley) -> None:
-    tab = await person.tab()
-    await running.add_fault(fault="garbled", times=9)
-    await tab.send("Help me create a simple calculator")
-    failure = await tab.wait_for("failure")
-    await failure.get_by_text("What the model said").click()
-    await expect(failure.locator("pre")).to_contain_text("~~")
-    await running.clear_faults()
-
-
 async def test_an_unknown_session_is_reported_as_not_found(person: Person) -> None:
     tab = await person.tab("/s/nobody-ever-had-this")
     await tab.wait_for("missing", "Not found")

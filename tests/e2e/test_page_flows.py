@@ -11,12 +11,11 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from tests.e2e.analyst import INVALID_PATHS, PATH, QUESTION, REFUSAL, REPLIES, SQL, Analyst, data_parley, node
+from tests.e2e.analyst import PATH, QUESTION, Analyst, data_parley, node
 from tests.e2e.browser import Tab
 from tests.e2e.keyboard import Keyboard
 from tests.support.parley import InProcess
 
-EXPLAIN_PLAN = "Says how costly a query is before it runs."
 EDITED_SQL = "SELECT status FROM orders WHERE status = 'pending' LIMIT 3"
 
 
@@ -52,24 +51,6 @@ async def newest_event(tab: Tab, kind: str) -> dict[str, Any]:
     return next(event for event in reversed(await tab.events()) if event["type"] == kind)
 
 
-async def test_flow_settings_are_sent_with_the_request(ada: Analyst) -> None:
-    tab = await ada.tab()
-    await tab("workflow").get_by_text("Ask the data").click()
-    await tab.click("request-settings")
-    for name, value in {"flow": "complaint_triage", "confirm": "nothing", "use-planning": "full"}.items():
-        await (await tab.wait_for(name)).select_option(value)
-    await tab.page.keyboard.press("Escape")
-    await tab.wait_until_gone("confirm")
-    await tab.send("A complaint")
-    await tab.wait_for("question", "Which order is it about?")
-    settings = (await tab.events())[0]["settings"]
-    assert settings["confirm"] == "nothing"
-    assert settings["planning"]["flow"] == "complaint_triage"
-    assert settings["planning"]["use_planning"] is False
-    await tab.send("#W1")
-    await tab.wait_for("fallback-why", "The full graph was asked for.")
-
-
 async def test_the_graph_shows_which_nodes_are_done_current_and_planned(ada: Analyst) -> None:
     tab = await ada.ask("Umbrellas sold?")
     await tab.wait_for("tables-question")
@@ -102,27 +83,6 @@ async def test_the_user_selects_tables(ada: Analyst) -> None:
     await expect(tab("node-output")).to_contain_text('["orders","reviews"]')
 
 
-async def test_the_tables_question_is_answered_in_words(ada: Analyst) -> None:
-    tab = await ada.ask(QUESTION)
-    await tab.wait_for("tables-question")
-    await tab.send("Yes, only orders")
-    await tab.wait_for("sql-request")
-    await tab.wait_for("question-card", "Yes, only orders")
-
-
-async def test_the_query_runs_as_approved(ada: Analyst) -> None:
-    tab = await ask_until_query(ada)
-    await expect(tab("sql-request")).to_contain_text("GROUP BY status")
-    await tab.click("action-approve")
-    await tab.wait_for("answer", "Most orders are delivered.")
-    await expect(tab("chart")).to_have_attribute("data-kind", "bar")
-    await expect(tab("chart").locator("li").first).to_have_text("delivered63")
-    await tab("sql").locator("summary").click()
-    await expect(tab("sql")).to_contain_text(SQL)
-    await tab("chart-or-table").get_by_text("Table").click()
-    await expect(tab("result-row").first.get_by_role("cell")).to_have_text(["delivered", "63"])
-
-
 async def test_the_user_edits_the_query(ada: Analyst) -> None:
     tab = await ask_until_query(ada)
     await tab.click("sql-edit")
@@ -147,51 +107,6 @@ async def test_the_user_edits_the_query(ada: Analyst) -> None:
     await expect(tab("node-input")).to_contain_text("sql from you")
 
 
-async def test_a_declined_query_does_not_run(ada: Analyst) -> None:
-    tab = await ask_until_query(ada)
-    await tab.click("action-refuse")
-    await tab.click("action-deny")
-    await expect(node(tab, "execute_sql")).to_have_attribute("data-state", "failed")
-
-
-async def test_the_words_of_a_declined_query_lead_to_another_path(ada: Analyst) -> None:
-    tab = await ask_until_query(ada)
-    await tab.click("action-refuse")
-    await tab("refuse-reason").fill("The wrong column")
-    await tab.click("action-deny")
-    await tab.wait_for("tables-question")
-    await expect(tab("flow-card")).to_have_count(2)
-    assert (await newest_event(tab, "approval.denied"))["reason"] == "The wrong column"
-    denied = (await newest_event(tab, "approval.denied"))["action_id"]
-    started = [event for event in await tab.events() if event["type"] == "actions.started"]
-    assert denied not in [action["action_id"] for event in started for action in event["actions"]]
-
-
-async def test_a_condition_that_changes_the_path_is_shown(ada: Analyst) -> None:
-    proposal = {"flow": "text_to_sql", "name": "explain_plan", "description": EXPLAIN_PLAN, "why": ""}
-    planned = REPLIES["path"] | {"new_node": proposal}
-    unanswerable = {"category": "unanswerable", "reason": REFUSAL}
-    tab = await ada.ask("What will the weather be?", path=planned, classify_prompt=unanswerable)
-    await tab.wait_for("answer", REFUSAL)
-    await tab.wait_until_gone("findings")
-    await expect(node(tab, "classify_prompt")).to_contain_text("left the path here: kind in")
-    await expect(node(tab, "generate_sql")).to_contain_text("planned, left out")
-    await expect(tab("proposal")).to_contain_text("The model misses a step in text to sql: explain plan.")
-    await node(tab, "classify_prompt").click()
-    await expect(tab("node-left")).to_contain_text('kind in ["unanswerable", "unsafe"]')
-    await expect(tab("node-output")).to_contain_text("unanswerable")
-
-
-async def test_a_broken_query_is_repaired(ada: Analyst) -> None:
-    broken = {"sql": "SELECT stats FROM orders", "explanation": "Counts them."}
-    tab = await ada.ask_without_stops(generate_sql=[broken, REPLIES["generate_sql"]])
-    await expect(node(tab, "generate_sql")).to_contain_text("2 times")
-    await expect(node(tab, "validate_sql")).to_contain_text("left the path here: not valid")
-    await node(tab, "validate_sql").click()
-    await expect(tab("node-run")).to_have_count(2)
-    await expect(tab("node-run").last).to_contain_text("no such column: stats")
-
-
 async def test_the_rest_of_a_running_path_is_edited(ada: Analyst) -> None:
     tab = await ada.ask(QUESTION)
     await tab.wait_for("tables-question")
@@ -209,67 +124,6 @@ async def test_the_rest_of_a_running_path_is_edited(ada: Analyst) -> None:
     await tab.wait_until_gone("path-form")
     nodes = await node_states(tab)
     assert (nodes["trim_relevant_tables"], nodes["has_user_approved"]) == ("walked", "out")
-
-
-async def test_the_page_completes_a_path_that_the_user_edits(ada: Analyst) -> None:
-    tab = await ada.ask(QUESTION)
-    await tab.wait_for("tables-question")
-    await tab.click("path-edit")
-    for _ in range(4):
-        await tab("path-remove").first.click()
-    await expect(tab("path-save")).to_be_enabled()  # the path may end after get_relevant_tables
-    await tab("path-remove").first.click()
-    await tab.click("path-add")
-    await tab("path-choice").filter(has_text="Pick columns").click()
-    await tab.click("path-complete")
-    await expect(tab("path-node").last).to_have_value("text_to_sql.format_final_response")
-    await tab.click("path-close")
-    await tab.wait_for("tables-question")
-
-
-async def test_a_path_is_edited_and_approved_before_it_runs(ada: Analyst) -> None:
-    tab = await ada.ask(QUESTION, confirm="path")
-    await tab.wait_for("path-review", "next")
-    await tab.click("path-edit")
-    await tab.wait_for("blocked")
-    await tab("path-remove").nth(2).click()
-    await tab.click("path-save")
-    await tab.wait_for("path-review", "Edited by you")
-    await tab.click("approve")
-    await tab.wait_for("sql-request")
-    nodes = await node_states(tab)
-    assert (nodes["has_user_approved"], nodes["generate_sql"]) == ("out", "walked")
-    await expect(tab("badges")).to_contain_text("edited by a person")
-    await tab.wait_for("code-text")  # the editor has replaced the plain text
-    await tab.check_reload()
-
-
-async def test_a_flow_passes_its_result_to_the_next(ada: Analyst) -> None:
-    paths = [*REPLIES["path"]["paths"], {"flow": "complaint_triage", "nodes": ["classify_complaint", "write_reply"]}]
-    tab = await ada.ask_without_stops("Orders by status, then a complaint", path={"paths": paths})
-    await expect(tab("answer")).to_contain_text("We are sorry.")
-    await expect(tab("flow-fold")).to_contain_text("text to sql → complaint triage")
-    await node(tab, "classify_complaint").click()
-    await expect(tab("node-panel")).to_contain_text("findings from the flow before")
-    await tab("flow-choice").get_by_text("1. text to sql").click()
-    await expect(node(tab, "execute_sql")).to_have_attribute("data-state", "walked")
-
-
-async def test_the_reason_for_the_full_path_is_shown(ada: Analyst) -> None:
-    tab = await ada.ask_without_stops("Status by fallback", path=INVALID_PATHS)
-    await expect(tab("badges")).to_have_text("full path3 tries")
-    await expect(tab("fallback-why")).to_contain_text("execute_sql needs sql, which nothing before it makes.")
-    await expect(node(tab, "trim_relevant_tables")).to_have_attribute("data-state", "walked")
-    ada.parley.model.replies["path"] = REPLIES["path"]
-    await tab.send("By month")
-    await expect(tab("badges").last).to_have_text("planned by the model")
-    await expect(tab("flow-fold").first).to_have_attribute("aria-expanded", "false")
-
-
-async def test_a_repeated_request_gets_its_path_from_the_cache(ada: Analyst) -> None:
-    await ada.ask_without_stops("Status from the cache")
-    repeated = await ada.ask_without_stops("Status from the cache")
-    await expect(repeated("badges")).to_have_text("planned before")
 
 
 async def test_a_flow_can_be_used_by_keyboard_alone(ada: Analyst) -> None:

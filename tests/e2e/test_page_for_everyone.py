@@ -120,29 +120,3 @@ async def test_a_key_is_typed_on_the_login_page(browser: Browser, tmp_path: Path
         await field.fill("ka")
         await tab.page.keyboard.press("Enter")
         await tab.wait_for("composer")
-
-
-async def test_typed_text_survives_until_it_is_sent(browser: Browser) -> None:
-    world = World()
-    await world.story("s").plan()
-    await world.story("t").plan()
-    async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
-        person.expected_errors = LISTS
-        tab = await person.tab("/s/s")
-        await tab.wait_for("approve")
-        await tab("composer").fill("half a thought")
-        await tab.click("feedback")
-        await tab("feedback-input").fill("change it")
-        await tab.page.reload()
-        await expect(tab("composer")).to_have_value("half a thought")
-        await expect(tab("feedback-input")).to_have_value("change it")
-        second = await person.tab("/s/s")
-        await expect(second("composer")).to_have_value("half a thought")
-        other = await person.tab("/s/t")
-        await other.wait_for("approve")
-        await expect(other("composer")).to_have_value("")
-        await tab.click("feedback-send")
-        await tab.wait_for_state("text_plan_generation")
-        await tab.page.reload()
-        await expect(tab("composer")).to_have_value("half a thought")
-        await tab.wait_until_gone("feedback-input")

@@ -114,16 +114,6 @@ async def test_an_unfinished_plan_is_resumed_from_the_inbox(ada: Customer) -> No
     await inbox_tab.wait_for("failure")
 
 
-async def test_an_empty_inbox_says_so(ada: Customer) -> None:
-    tab = await ada.tab()
-    await tab.wait_until_gone("inbox-count")
-    await tab.click("inbox")
-    await tab.wait_for("inbox-panel", "Nothing needs you right now.")
-    await tab.page.keyboard.press("Escape")
-    await tab.wait_until_gone("inbox-panel")
-    await expect(tab("inbox")).to_be_focused()
-
-
 async def test_a_user_takes_over_and_hands_back(ada: Customer) -> None:
     tab = await customer_tab(ada, "I want to speak with a person", ESCALATED, "escalated")
     await tab.wait_for("take-over", WHY)

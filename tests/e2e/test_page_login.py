@@ -65,12 +65,3 @@ async def test_logging_out_logs_every_tab_of_the_browser_out(browser: Browser, t
             await expect(logged_out.page.get_by_role("heading", name="You are not logged in")).to_be_visible()
         await tab.page.reload()
         await expect(tab.page.get_by_role("heading", name="You are not logged in")).to_be_visible()
-
-
-async def test_without_login_there_is_no_logout_button(browser: Browser, tmp_path: Path) -> None:
-    async with in_process(tmp_path) as parley, Person(browser, parley.url) as person:
-        tab = await person.tab()
-        async with tab.page.expect_response("**/api/me"):
-            await tab.page.reload()
-        await tab.wait_for("new-session")
-        await tab.wait_until_gone("log-out")

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from tests.e2e.store_user import ESCALATED, Customer, Replies, call, turn
+from tests.e2e.store_user import Customer, Replies, call, turn
 from tests.support.http_client import http_client
 from tests.support.parley import InProcess, in_process
 from tests.support.timeouts import WAIT_TIMEOUT
@@ -59,14 +59,3 @@ async def test_an_mcp_tool_is_approved_and_run(customer: Customer) -> None:
     (finished,) = [event for event in await tab.events() if event["type"] == "actions.finished"]
     (outcome,) = finished["outcomes"]
     assert "+09:00" in json.dumps(outcome["result"])
-
-
-async def test_a_user_who_takes_over_has_the_mcp_tools(customer: Customer) -> None:
-    tab = await customer.request("I want to speak with a human being.", ESCALATED)
-    await tab.wait_for("take-over")
-    await tab("tool-search").fill("current time")
-    await tab("tool").filter(has_text=TIME).click()
-    await tab("argument-timezone").fill("Europe/Oslo")
-    await tab.click("tool-run")
-    await expect(tab("turn").last.get_by_test_id("turn-by")).to_have_text("You")
-    await expect(tab("action-gist").last).to_contain_text("Europe/Oslo")

@@ -186,34 +186,3 @@ async def test_a_plan_goes_on_when_its_offer_is_turned_down(browser: Browser, pa
         assert [event["goal"] for event in await tab.events() if event["type"] in ("plan.edited", "plan.drafted")] == [
             "Cancel an order"
         ]
-
-
-async def test_a_question_while_a_step_waits_changes_no_step(browser: Browser, parley: InProcess) -> None:
-    wait = {"id": "s2", "text": "Wait a day", "tool": "wait_until", "arguments": {"seconds": 86_400}, "after": ["s1"]}
-    async with running_plan(browser, parley, [STEPS[0], wait, STEPS[2]]) as (tab, replies):
-        parley.gate.release()
-        await tab.wait_for_state("waiting")
-        await expect(step(tab, "Wait a day")).to_have_attribute("data-state", "waiting")
-        parley.model.replies = {"execution_plan": [{"kind": "answer", "text": ANSWER}]}
-        before = await states(tab)
-        await tab.send(QUESTION)
-        await tab.wait_for("status", "planner is replying to you; changes wait until then")
-        await expect(tab("stop")).to_have_text("Withdraw my message")  # nothing is at work
-        replies.come()
-        await tab.wait_for("reply", ANSWER)
-        assert await states(tab) == before == ["finished", "waiting", "planned"]
-        await tab.wait_for_state("waiting")
-        await tab.click("show-work")
-        assert await tab.steps() == [FIND, "Wait a day", CANCEL]
-
-
-async def test_a_message_that_is_withdrawn_leaves_what_waits(browser: Browser, parley: InProcess) -> None:
-    wait = {"id": "s2", "text": "Wait a day", "tool": "wait_until", "arguments": {"seconds": 86_400}, "after": ["s1"]}
-    async with running_plan(browser, parley, [STEPS[0], wait]) as (tab, _):
-        parley.gate.release()
-        await tab.wait_for_state("waiting")
-        await tab.send(QUESTION)
-        await expect(tab("stop")).to_have_text("Withdraw my message")
-        await tab.click("stop")
-        await tab.wait_for("status", "Waiting until")
-        assert await states(tab) == ["finished", "waiting"]

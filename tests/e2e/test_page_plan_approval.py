@@ -1,6 +1,5 @@
 """Approving an execution plan on the page, with previews, preapproved steps, and a separate start."""
 
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,7 +12,6 @@ from tests.e2e.parley_process import RunningParley
 from tests.e2e.store_user import PENDING, USER
 
 OWN_WORLD = {"world": "own"}
-WITHOUT_APPROVAL = json.dumps(json.dumps(OWN_WORLD | {"workflow": "execution_plan", "require_plan_approval": False}))
 
 
 def look(step: str, order: str) -> dict[str, Any]:
@@ -105,21 +103,6 @@ async def test_a_plan_previews_its_changes_and_is_started_later(person: Person, 
     assert "approval.given" not in types, "a preapproved step must not ask for approval"
 
 
-async def test_waiting_actions_are_approved_together(person: Person, running: RunningParley) -> None:
-    changes = [cancel(f"c{at}", f"{{{{steps.s{at}.output.order_id}}}}") for at in (1, 2)]
-    tab = await open_stored_plan(person, running, *LOOK_STEPS, *changes)
-    await expect(tab("step-preapprove")).to_have_count(2)
-    await tab.click("approve")
-    await tab.wait_for("approval-request", "Approve these 2 actions?")
-    for order in PENDING[:2]:
-        card = tab("action-request").filter(has_text=order)
-        await expect(card.get_by_test_id("change").first).to_contain_text("cancelled")
-    await tab.click("approve-all")
-    await tab.wait_for("answer", "All 5 steps were carried out.")
-    approvals = [event for event in await tab.events() if event["type"] == "approval.given"]
-    assert len({event["hash"] for event in approvals}) == 2
-
-
 async def test_approving_together_covers_only_what_was_shown(person: Person, running: RunningParley) -> None:
     """Another client declines one action before the page's approvals arrive, so only the other action is approved."""
     changes = [cancel(f"c{at}", f"{{{{steps.s{at}.output.order_id}}}}") for at in (1, 2)]
@@ -139,16 +122,3 @@ async def test_approving_together_covers_only_what_was_shown(person: Person, run
     events = await tab.events()
     assert [event["action_id"] for event in events if event["type"] == "approval.denied"] == [first.action_id]
     assert first.action_id not in [event["action_id"] for event in events if event["type"] == "approval.given"]
-
-
-async def test_a_plan_without_approval_runs_at_once(person: Person) -> None:
-    await person.context.add_init_script(f"localStorage.setItem('parley.choice', {WITHOUT_APPROVAL})")
-    tab = await person.tab()
-    await tab.click("request-settings")
-    await expect(tab.page.get_by_test_id("plan-approval")).not_to_be_checked()
-    await tab.page.keyboard.press("Escape")
-    await tab.send(f"I am {USER['email']}. Look up {PENDING[0]}, and cancel {PENDING[1]}.")
-    await tab.wait_for("approval-request", "Approve this change?")
-    assert "plan.approved" not in [event["type"] for event in await tab.events()]
-    await tab.click("action-approve")
-    await tab.wait_for("answer", "steps were carried out.")

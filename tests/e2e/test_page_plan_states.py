@@ -7,7 +7,7 @@ from urllib.parse import urljoin
 from playwright.async_api import expect
 
 from tests.e2e.browser import NARROW, Person, Tab
-from tests.e2e.store_user import PENDING, USER
+from tests.e2e.store_user import USER
 from tests.support.timeouts import WAIT_TIMEOUT
 
 FIND = {
@@ -45,18 +45,6 @@ async def open_stored_plan(tab: Tab, goal: str, *steps: dict[str, Any]) -> None:
     assert status == 201, plan
     await tab.page.goto(urljoin(tab.page.url, f"/s/{plan['session_id']}"))
     await tab.wait_for("approve")
-
-
-async def test_a_waiting_plan_shows_until_when(person: Person) -> None:
-    tab = await person.tab()
-    wait = step("s2", "wait_until", "Wait for the morning", ("s1",), seconds=80_000)
-    look = step("s3", "get_order_details", "Look it up", ("s2",), order_id=PENDING[0])
-    await open_stored_plan(tab, "Look tomorrow", wait, look)
-    await tab.click("approve")
-    await tab.wait_for_state("waiting")
-    await expect(tab("status")).to_contain_text("Waiting until")
-    await expect(tab("action").nth(1)).to_contain_text("scheduled")
-    assert await tab.visual_problems("waiting") == []
 
 
 async def test_a_form_question_is_answered(person: Person) -> None:

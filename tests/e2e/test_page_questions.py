@@ -99,39 +99,6 @@ async def test_questions_that_are_left_out_are_asked_next(browser: Browser, parl
         assert await answers(tab) == [["Green"], ["Sound", "Slither"]]
 
 
-async def test_a_choice_can_be_taken_back(browser: Browser, parley: InProcess) -> None:
-    async with Person(browser, parley.url) as ada:
-        tab = await asked(ada, parley)
-        green = tab.page.get_by_role("radio", name="Green")
-        await green.click()
-        await expect(green).to_be_checked()
-        await green.click()
-        await expect(green).not_to_be_checked()
-        await green.press("Space")
-        await expect(green).to_be_checked()
-        await green.press("Space")
-        await expect(green).not_to_be_checked()
-        await tab("question-own").first.fill("Orange")
-        await tab("question-own").first.press("Enter")
-        await expect(tab("question-asked")).to_have_count(2)
-        assert await answers(tab) == [["Orange"]]
-
-
-async def test_one_question_with_several_choices_is_a_form_too(browser: Browser, parley: InProcess) -> None:
-    async with Person(browser, parley.url) as ada:
-        parley.model.replies = {
-            "text_plan": [{"kind": "question", "text": EXTRAS, "options": LABELS, "several": True}, PLAN]
-        }
-        tab = await ada.tab()
-        await tab.send("A snake game")
-        await tab.page.get_by_role("checkbox", name="Two players").check()
-        await tab.page.get_by_role("checkbox", name="Sound").check()
-        await expect(tab("question-send")).to_have_text("Send the answer")
-        await tab.click("question-send")
-        await tab.wait_for_state("text_plan_approval")
-        assert await answers(tab) == [["Sound; Two players"]]
-
-
 async def test_one_question_stays_a_click(browser: Browser, parley: InProcess) -> None:
     async with Person(browser, parley.url) as ada:
         parley.model.replies = {"text_plan": [{"kind": "question", "text": COLOUR, "options": ["Green", "Blue"]}, PLAN]}

@@ -5,31 +5,18 @@ The bus, the log and the model are fakes in this process. Everything else is rea
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from tests.e2e.analyst import QUESTION, Analyst, data_parley
 from tests.e2e.browser import Person, Tab
 from tests.e2e.parley_process import Json
 from tests.e2e.store_user import NO_MORE_TURNS, ONE_ORDER, Customer, cancel_replies
 from tests.support.parley import InProcess, in_process
 
 PLAN = {"goal": "A calculator", "steps": ["Add the numbers", "Test it"], "notes": ""}
-LONG = "".join(f"\n\ndef times_{n}(x: int) -> int:\n    return {n} * x\n" for n in range(3, 30))
-CODE = {"code": f"def double(x: int) -> int:\n    return 2 * x\n{LONG}", "explanation": "It doubles."}
-TESTS = """import unittest
-
-from program import double
-
-
-class DoubleTest(unittest.TestCase):
-    def test_double(self) -> None:
-        self.assertEqual(double(2), 4)
-"""
 ANSWER_TEXT = "The second step tests the first."
 REPLY = {"kind": "answer", "text": ANSWER_TEXT}
 
@@ -99,29 +86,3 @@ async def test_a_question_about_a_change_keeps_it(browser: Browser, parley: InPr
         parley.model.replies["turn"] = [NO_MORE_TURNS]
         await tab.click("action-approve")
         await tab.wait_for("answer")
-
-
-async def test_a_question_about_code_keeps_it(browser: Browser, parley: InProcess) -> None:
-    async with Person(browser, parley.url) as ada:
-        parley.model.replies = {"text_plan": [PLAN], "code": [CODE], "tests": {"tests": TESTS}}
-        tab = await ada.tab()
-        await tab.send("A calculator")
-        await tab.wait_for("approve")
-        await tab.click("approve")
-        await tab.wait_for_state("code_approval")
-        await tab.wait_for("approve")
-        await check_question(tab, parley, "code", "What does it return?")
-        await expect(tab("reply")).to_be_in_viewport()  # although the code below it is taller than the window
-        await tab.click("approve")
-        await tab("note").get_by_text("approved code 1").wait_for()
-
-
-async def test_a_question_about_a_query_keeps_it(browser: Browser, tmp_path: Path) -> None:
-    async with data_parley(tmp_path) as parley, Analyst(browser, parley) as analyst:
-        tab = await analyst.ask(QUESTION)
-        await tab.wait_for("flow-node")
-        await tab.click("tables-use")
-        await tab.wait_for("sql-request")
-        await check_question(tab, parley, "path", "What does this query do?")
-        await tab.click("action-approve")
-        await tab.wait_for("answer", "Most orders are delivered.")

@@ -12,7 +12,7 @@ from playwright.async_api import Browser, expect
 from parley.events import Due, SessionEvent
 from services.gateway.live import socket
 from shared.domain import commands as c
-from shared.log import Indeterminate, LogUnavailable
+from shared.log import LogUnavailable
 from tests.e2e.browser import Person, Tab
 from tests.support import serving as any_app
 from tests.support.gateway import World, serving
@@ -27,19 +27,17 @@ LOADER_OFFSET = """(button) => {
 }"""
 
 
-@pytest.mark.parametrize(("clustered", "words"), [(False, "Retrying"), (True, "It is waited for")])
 async def test_an_approval_is_recorded_once_when_the_log_is_back(
-    browser: Browser, monkeypatch: pytest.MonkeyPatch, clustered: bool, words: str
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(socket, "SLOW_SECONDS", 0.2)
     world = World()
-    world.log.clustered = clustered
     await world.story("s").plan()
     append = world.log.append
 
     async def append_unless_down(event: SessionEvent, *, after: int, due: Due) -> int:
         if world.store.down:
-            raise Indeterminate("Nobody leads the log.") if clustered else LogUnavailable("The log does not answer.")
+            raise LogUnavailable("The log does not answer.")
         return await append(event, after=after, due=due)
 
     monkeypatch.setattr(world.log, "append", append_unless_down)
@@ -49,7 +47,7 @@ async def test_an_approval_is_recorded_once_when_the_log_is_back(
         await tab.wait_for("approve")
         world.store.down = True
         await tab.click("approve")
-        await expect(tab.page.get_by_text(words)).to_be_visible()
+        await expect(tab.page.get_by_text("Retrying")).to_be_visible()
         await expect(tab("approve")).to_have_attribute("data-loading", "true")
         assert await tab("approve").evaluate(LOADER_OFFSET) < 2
         assert await tab.page.get_by_role("alert").count() == 0, "nothing was refused"

@@ -4,6 +4,7 @@ Bus, log and model are fakes that run in this process; everything else is real.
 """
 
 import csv
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -31,10 +32,11 @@ async def ada(browser: Browser, parley: InProcess) -> AsyncIterator[Analyst]:
         yield analyst
 
 
-@pytest.mark.parametrize("category", ["unanswerable", "unsafe"])
-async def test_an_answer_without_result_is_not_shown_as_a_success(ada: Analyst, category: str) -> None:
-    tab = await ada.ask("Delete all orders", classify_prompt={"category": category, "reason": REFUSAL})
-    await expect(await tab.wait_for("answer", REFUSAL)).to_have_class("card")  # without the answer's frame
+async def test_an_answer_without_result_is_not_shown_as_a_success(ada: Analyst) -> None:
+    tab = await ada.ask("Delete all orders", classify_prompt={"category": "unsafe", "reason": REFUSAL})
+    await expect(await tab.wait_for("answer", REFUSAL)).to_have_class(
+        re.compile(r"^_card_\w+$")
+    )  # without the answer's frame
     await tab.wait_until_gone("accept")
     await tab.wait_until_gone("save")
     await expect(tab("state")).to_have_text("ready")
@@ -53,7 +55,7 @@ async def test_the_result_is_sorted_paged_and_downloaded(ada: Analyst, tmp_path:
     await total.click()
     await expect(tab.page.locator("th[aria-sort=descending]")).to_have_text("total ▾")
     await expect(first.nth(2)).to_have_text("842.5")
-    await expect(first.nth(2)).to_have_class("number")
+    await expect(first.nth(2)).to_have_class(re.compile("number"))
     await tab.click("page-after")
     await expect(tab("page-shown")).to_have_text("26–50 of 120")
     async with tab.page.expect_download() as started:

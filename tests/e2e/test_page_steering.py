@@ -7,7 +7,7 @@ from typing import Any
 
 from playwright.async_api import Browser, expect
 
-from tests.e2e.browser import NARROW, WIDE, Person, Tab
+from tests.e2e.browser import WIDE, Person, Tab
 from tests.e2e.parley_process import RunningParley
 from tests.e2e.store_user import PENDING, USER
 from tests.support.http_client import http_client
@@ -74,30 +74,6 @@ async def test_a_failed_step_gets_an_output_that_later_steps_use(browser: Browse
         await expect(action).to_contain_text("output given")
         await expect(tab("action").filter(has_text=DEPENDENT)).to_have_attribute("data-state", "finished")
         assert problems == []
-        await tab.check_reload()
-
-
-async def test_a_failed_step_is_skipped_with_its_dependents(browser: Browser, running: RunningParley) -> None:
-    async with tab_with_failed_step(browser, running, viewport=NARROW, has_touch=True) as tab:
-        await skip(tab, "s2")
-        await expect(tab("skip-send")).to_have_text("Skip these too")
-        await tab.click("skip-send")
-        await tab.wait_until_gone("skip-dialog")
-        await tab.wait_for("answer", "2 of 4 steps were carried out.")
-        states = [await action.get_attribute("data-state") for action in await tab("action").all()]
-        assert states == ["finished", "skipped", "skipped", "finished"]
-
-
-async def test_a_cancelled_plan_lists_finished_and_unfinished_steps(browser: Browser, running: RunningParley) -> None:
-    async with tab_with_failed_step(browser, running, viewport=WIDE) as tab:
-        await tab.click("session-menu")
-        await tab.page.get_by_role("menuitem", name="Discard plan").click()
-        await tab.wait_for("cancelled", "The plan was cancelled")
-        report = tab("stop-report").locator("ul")
-        await expect(report.first).to_contain_text(FIND)
-        await expect(report.last).to_contain_text(FAILING)
-        await expect(report.last).to_contain_text(LAST)
-        await tab.wait_until_gone("failure")
         await tab.check_reload()
 
 

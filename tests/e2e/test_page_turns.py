@@ -17,13 +17,10 @@ from shared.domain import commands as c
 from shared.story import Story
 from tests.e2e.browser import Tab
 from tests.e2e.keyboard import Keyboard
-from tests.e2e.parley_process import Client
 from tests.e2e.store_user import (
     FIND_CUSTOMER,
-    GOALS,
     ONE_ORDER,
     PENDING,
-    READ_ORDERS,
     TWO_ORDERS,
     USER,
     USER_ID,
@@ -113,40 +110,6 @@ async def test_the_workflow_and_its_settings_are_remembered(ada: Customer) -> No
     assert (await new_tab.events())[0]["workflow"] == "conversation"
 
 
-async def test_a_later_request_keeps_the_session_settings(ada: Customer) -> None:
-    tab = await tab_with_approvals(ada, cancel_replies(*ONE_ORDER), f"{RECALLED} Cancel one order.")
-    await tab.click("action-approve")
-    await tab.wait_for("next")
-    ada.parley.model.replies["turn"] = [READ_ORDERS, cancel_turn(PENDING[1])]
-    await tab("recalled").locator("summary").click()
-    await tab("recall-off").check()
-    await tab.send("Now cancel one more")
-    await tab.wait_for_state("action_approval")
-    first, second = [event for event in await events_of_type(tab, "message.received") if event["intent"] == "request"]
-    assert second["settings"] == first["settings"] | {"recall": False}
-
-
-async def test_each_sub_goal_of_a_turn_has_a_verdict(ada: Customer) -> None:
-    goals = "Cancel the order", "Work out the rest"
-    (change,) = cancel_turn(*ONE_ORDER)["actions"]
-    division = call("calculate", "Divide", expression="1 / 0")
-    two_goals = turn(
-        "Do both", *({**action, "sub_goal": goal} for action, goal in zip((change, division), goals, strict=True))
-    )
-    replies = cancel_replies(*ONE_ORDER) | {
-        "turn": [FIND_CUSTOMER, READ_ORDERS, two_goals, {"reason": "The rest cannot be worked out."}]
-    }
-    tab = await tab_with_approvals(ada, replies, "Cancel one order, and divide")
-    await tab.click("action-approve")
-    verdicts = tab("sub-goal-verdicts").locator("li")
-    await expect(verdicts).to_have_count(2)
-    for verdict, goal, word in zip((verdicts.first, verdicts.last), goals, ("success", "failed"), strict=True):
-        await expect(verdict).to_contain_text(goal)
-        await expect(verdict).to_contain_text(word)
-    await tab("action").nth(-1).locator("summary").click()
-    await expect(tab("action").nth(-1)).to_contain_text(goals[1])
-
-
 async def test_the_trace_lists_every_turn(ada: Customer) -> None:
     tab = await tab_with_approvals(ada, cancel_replies(*TWO_ORDERS), f"{RECALLED} Cancel my orders.")
     turns = tab("turn")
@@ -193,18 +156,6 @@ async def test_an_approval_is_bound_to_the_previewed_change(ada: Customer) -> No
     await expect(tab("action").last).to_have_attribute("data-state", "finished")
 
 
-async def test_a_preview_shows_what_the_store_would_refuse(ada: Customer) -> None:
-    """Two sessions cancel the same order of the shared store."""
-    tab = await tab_with_approvals(ada, cancel_replies(*ONE_ORDER), world="shared")
-    faster = await tab_with_approvals(ada, cancel_replies(*ONE_ORDER), world="shared")
-    await faster.click("action-approve")
-    await faster.wait_for("answer")
-    await tab.page.reload()
-    await expect(tab("preview")).to_have_text("This would fail: non-pending order cannot be cancelled")
-    await tab.click("action-approve")
-    await expect(tab("action").last).to_have_attribute("data-state", "failed")
-
-
 async def test_actions_are_decided_one_by_one_by_keyboard(ada: Customer) -> None:
     tab = await tab_with_approvals(ada, cancel_replies(*TWO_ORDERS, cancelled=PENDING[1:2]))
     await expect(tab("action-request")).to_have_count(2)
@@ -228,40 +179,6 @@ async def test_actions_are_decided_one_by_one_by_keyboard(ada: Customer) -> None
     await expect(highlighted).to_have_attribute("open", "")
     await expect(highlighted.locator("summary")).to_be_focused()
     await expect(highlighted).to_contain_text("cancelled")
-
-
-async def test_all_actions_are_approved_at_once(ada: Customer) -> None:
-    tab = await tab_with_approvals(ada, cancel_replies(*TWO_ORDERS))
-    await tab.click("approve-all")
-    await tab.wait_for("answer")
-    assert len(await events_of_type(tab, "approval.given")) == 2
-    await expect(tab("confidence")).to_have_text("Confidence 93%")
-    await expect(tab("evidence")).to_have_count(2)
-
-
-async def test_the_user_completes_a_request(ada: Customer) -> None:
-    tab = await tab_with_approvals(ada, cancel_replies(*ONE_ORDER))
-    await tab.click("action-approve")
-    await tab.wait_for("complete")
-    await expect(tab("state")).to_have_text("ready")
-    await tab.click("complete")
-    await expect(tab("state")).to_have_text("done")
-    await tab.wait_until_gone("complete")
-
-
-async def test_a_second_request_continues_the_turn_numbers(ada: Customer) -> None:
-    tab = await tab_with_approvals(ada, cancel_replies(*ONE_ORDER))
-    await expect(tab("progress")).to_contain_text("turn 3 · 2 of 3 goals done")
-    await expect(tab("progress")).to_contain_text(f"now: {GOALS[2]}")  # the sub-goal, not the label of a button
-    await tab.click("action-approve")
-    await tab.wait_for("next")
-    before = await tab("turn").count()
-    ada.parley.model.replies["turn"] = [READ_ORDERS, cancel_turn(PENDING[1])]
-    await tab.send("Now cancel one more")
-    await tab.wait_for_state("action_approval")
-    await expect(tab("turn")).to_have_count(before + 2)
-    await expect(tab("turn").last).to_contain_text(f"turn {before + 2}")
-    await expect(tab("progress")).to_contain_text(f"turn {before + 2}")
 
 
 async def test_approve_and_do_not_ask_again(ada: Customer) -> None:
@@ -304,29 +221,6 @@ async def test_stopping_a_turn_reports_what_happened(ada: Customer) -> None:
     await expect(report).not_to_contain_text("the outcome will be recorded", timeout=5_000)
     await expect(tab("action").last).to_have_attribute("data-state", "finished")
     await tab.check_reload()
-
-
-async def test_stopping_before_approval_changes_nothing(ada: Customer) -> None:
-    tab = await tab_with_approvals(ada, cancel_replies(*TWO_ORDERS))
-    await tab.click("stop")
-    report = await tab.wait_for("stop-report")
-    await expect(report).to_contain_text(f"Not done:Cancel order {PENDING[0]}")
-    await expect(report).to_contain_text("Nothing was changed in this turn.")
-
-
-async def test_a_budget_is_raised(ada: Customer) -> None:
-    ada.parley.model.replies = cancel_replies(*ONE_ORDER)
-    async with Client(ada.parley.url.replace("http", "ws") + "/ws") as client:
-        settings = {"token_budget": 10, "world": "own"}
-        await client.send(type="user_message", content="Cancel one", workflow="agentflow", settings=settings)
-        await client.wait_for_event("question.asked")
-        tab = await ada.tab(f"/s/{client.session_id}")
-        await expect(tab("question-option")).to_have_count(2)
-        await tab("raise-amount").fill("9000")
-        await tab.click("raise")
-        raised = await client.wait_for_event("budget.raised")
-        assert (raised["tokens"], raised["cost"]) == (9000, 0)
-        await tab.wait_for("action-approve")
 
 
 async def test_a_large_result_is_shortened_and_downloaded(ada: Customer, tmp_path: Path) -> None:

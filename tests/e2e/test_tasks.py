@@ -7,15 +7,12 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from cli.tasks.candidate import MAX_QUESTIONS, CandidateOptions, TaskCandidate, TaskResult
+from cli.tasks.candidate import MAX_QUESTIONS, CandidateOptions, TaskCandidate
 from cli.tasks.generator import TaskGenerator
-from packs.retail.generate import generate
 from packs.retail.tasks.replay import Shop
-from packs.retail.tasks.scenarios import DEFAULT_KINDS, ScenarioDeck
+from packs.retail.tasks.scenarios import ScenarioDeck
 from packs.retail.tasks.validate import validate_all
-from parley.client import Parley, RequestRefused
+from parley.client import Parley
 from parley.events.values import SessionSettings
 from shared.domain.transcript_queries import questions
 from tests.e2e.cli_runner import Cli, wait_for_exit
@@ -69,29 +66,6 @@ async def test_a_task_takes_one_model_call_directly_and_several_turns_by_agentfl
     json.dumps(looped)
 
 
-async def test_a_task_is_about_the_requested_customer(running: RunningParley) -> None:
-    user_id = next(iter(SHOP.data["users"]))
-    async with Parley(running.url) as parley:
-        result = await TaskGenerator(parley, SHOP.data).generate_task(user_id, include_metadata=False)
-        email = SHOP.data["users"][user_id]["email"]
-        assert result["success"]
-        assert "agentflow_metadata" not in result
-        assert email in result["task"]["q"] or SHOP.data["users"][user_id]["address"]["zip"] in result["task"]["q"]
-        with pytest.raises(RequestRefused, match="other data"):
-            await TaskGenerator(parley, generate(8)).generate_direct()
-
-
-async def test_an_unusable_draft_is_replaced_and_counted(running: RunningParley) -> None:
-    await running.add_fault(fault="garbled", task="task", times=3)
-    async with Parley(running.url) as parley:
-        generator = TaskGenerator(parley, SHOP.data, seed=6, kinds=("return",))
-        results = await generator.generate_diverse(2, use_agentflow=False, concurrency=1)
-    assert_valid(results)
-    assert len(results) == 2
-    assert generator.rejections == {"draft failed": 1}
-    assert generator.examples["draft failed"].startswith("the draft failed: ")
-
-
 async def test_a_killed_batch_continues_without_duplicates(running: RunningParley, cli: Cli) -> None:
     out = running.home / "tasks.json"
     sessions = await count_sessions(running)
@@ -120,22 +94,6 @@ async def test_a_killed_batch_continues_without_duplicates(running: RunningParle
     assert await count_sessions(running) == sessions + 9
     for figure in ("customers", "model calls a task", "tokens a task"):
         assert figure in continued.out
-
-
-async def test_a_batch_is_complete_although_services_are_killed(running: RunningParley) -> None:
-    names = [("gateway", "planner"), ("executor", "generator")]
-    done: list[TaskResult] = []
-
-    def progress(count: int, total: int, result: TaskResult) -> None:
-        done.append(result)
-        for name in names.pop(0) if names else ():
-            running.kill9(name)
-
-    async with Parley(running.url) as parley:
-        generator = TaskGenerator(parley, SHOP.data, seed=5, kinds=DEFAULT_KINDS)
-        results = await generator.generate_diverse(4, progress_callback=progress, concurrency=2)
-    assert_valid(results)
-    assert len(results) == len(done) == 4
 
 
 async def test_scenarios_write_their_three_files(running: RunningParley, cli: Cli) -> None:
@@ -179,33 +137,6 @@ async def test_the_command_prompts_for_its_options_on_a_terminal(running: Runnin
     results = json.loads((running.home / "tasks.json").read_text())
     assert_valid(results)
     assert [result["spent"]["model_calls"] for result in results] == [1, 1]
-
-
-async def test_the_sdk_drives_a_session_from_request_to_stop(running: RunningParley) -> None:
-    async with Parley(running.url) as parley:
-        session = await parley.start("Help me create a simple calculator", id="sdk-1", settings={"max_turns": 3})
-        assert (await parley.start("Help me create a simple calculator", id="sdk-1")).id == session.id
-        view = await session.wait()
-        assert view.settings.max_turns == 3
-        assert view.plan is not None
-        await session.feedback("Add support for floating point numbers")
-        view = await session.wait()
-        assert view.plan is not None
-        assert view.plan.number == 2
-        await session.approve()
-        view = await session.wait()
-        assert view.state == "code_approval"
-        await session.reject()
-        await session.wait()
-        await session.stop("enough")
-        assert (await session.wait()).phase == "resting"
-        with pytest.raises(RequestRefused) as refused:
-            await session.approve()
-        assert refused.value.code == "not_now"
-        journal = await session.journal()
-        assert [event.version for event in journal] == list(range(1, len(journal) + 1))
-        with pytest.raises(RequestRefused, match="no session"):
-            await parley.session("nothing").snapshot()
 
 
 async def test_events_arrive_once_and_in_order_although_the_gateway_is_killed(running: RunningParley) -> None:

@@ -79,8 +79,8 @@ def test_the_wheel_installs_one_package(installed: Path) -> None:
 
 
 async def test_commands_that_need_a_checkout_say_so(installed: Path, tmp_path: Path) -> None:
-    for command in NEED_CHECKOUT:
-        code, _, err = await run(installed, command, home=tmp_path)
+    results = await asyncio.gather(*(run(installed, command, home=tmp_path) for command in NEED_CHECKOUT))
+    for command, (code, _, err) in zip(NEED_CHECKOUT, results, strict=True):
         assert (code, f"`parley {command}` needs a checkout" in err) == (1, True), err
 
 

@@ -3,13 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
 from pydantic import BaseModel
 
-from parley.events import facts
 from parley.events.values import Effect, SessionSettings
 from parley.protocol.tools import TOOLS_LIST, ToolPage, ToolSpec
 from services.executor.handlers import Executor
@@ -20,9 +18,7 @@ from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
 from services.verifier.agentflow import TurnVerdict
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
 from shared.llm import ScriptedModel
-from shared.log import commit
 from shared.settings import Settings
 from shared.worker import WorkerApplication, WorkerOverrides
 from tests.support import stack
@@ -138,77 +134,6 @@ async def test_a_write_running_at_a_stop_ends_and_is_not_repeated_after_a_retry(
         assert (await ann.sees(lambda now: now.phase == "resting" and now.answer.text != "")).answer.text == "Sent."
         assert controlled.made == ["send"]
         assert "have been made with the same arguments already (send)" in model.prompts[3].text
-
-
-async def test_a_missing_approval_is_reported_and_nothing_runs(
-    settings: Settings, bus: Bus, session_id: str, controlled: ControlledTools
-) -> None:
-    replies = (turn(SEND, final=True), NothingToDo(reason="Nobody allowed it."), answer("It was not sent."))
-    async with open_session(settings, bus, session_id, *replies, approval_timeout=60) as (ann, model):
-        waiting = await ann.phase("awaiting_approval")
-        await commit(
-            bus.log,
-            await ann.load(),
-            c.Expire(requested_version=waiting.since_version),
-            CommandMeta("keeper", datetime.now(UTC)),
-        )
-        session = await ann.sees(lambda now: now.phase == "resting" and now.answer.text != "")
-        assert session.answer.text == "It was not sent."
-        assert "nobody decided in time" in model.prompts[1].text
-        assert controlled.made == []
-        assert not [event for event in await ann.events() if isinstance(event, facts.ActionsStarted)]
-
-
-async def test_an_exhausted_budget_is_reported_after_the_write_which_is_not_repeated(
-    settings: Settings, bus: Bus, session_id: str, controlled: ControlledTools
-) -> None:
-    """Each scripted model call costs 14 tokens. The first one exhausts the budget; its turn still runs."""
-    controlled.go.set()
-    replies = (turn(SEND), TurnVerdict(status="success", next_action="complete"), answer("Sent."))
-    async with open_session(settings, bus, session_id, *replies, approval="never", token_budget=14) as (ann, model):
-        session = await ann.phase("awaiting_input")
-        assert session.question is not None
-        assert (session.question.about, session.resume_phase, len(model.prompts)) == ("budget", "verifying", 1)
-        assert controlled.made == ["send"]
-        await ann.does(c.RaiseBudget(tokens=1_000))
-        assert (await ann.sees(lambda now: now.answer.text != "")).answer.text == "Sent."
-        assert controlled.made == ["send"]
-
-
-async def test_the_turn_limit_halts_a_session_whose_verifier_always_continues(
-    settings: Settings, bus: Bus, session_id: str, controlled: ControlledTools
-) -> None:
-    verdict = TurnVerdict(status="partial", next_action="continue", reasoning="more")
-    turns = [turn(Planned(tool="look", arguments={"to": str(number)})) for number in range(3)]
-    replies = [reply for draft in turns for reply in (draft, verdict)]
-    limits = {"quality": "thorough", "max_turns": 3}
-    async with open_session(settings, bus, session_id, *replies, answer("I gave up."), **limits) as (ann, _):
-        question = (await ann.phase("awaiting_input")).question
-        assert question is not None
-        assert question.text.startswith("That was 3 turns since you last said something.")
-        assert controlled.made == ["look"] * 3
-        await ann.does(c.Stop())
-        assert (await ann.phase("resting")).resume_phase == "planning"
-
-
-async def test_a_pause_delays_the_next_call_which_gets_the_feedback_of_the_pause(
-    settings: Settings, bus: Bus, session_id: str, controlled: ControlledTools
-) -> None:
-    replies = (turn(SEND, final=True), TurnVerdict(status="success", next_action="complete"))
-    last_replies = (NothingToDo(reason="Sent, and heard."), answer("Sent, and heard."))
-    async with open_session(settings, bus, session_id, *replies, *last_replies, approval="never") as (ann, model):
-        await asyncio.wait_for(controlled.began.get(), WAIT_TIMEOUT)
-        await ann.does(c.Pause())
-        await ann.does(c.Say(text="and tell me when"))
-        controlled.go.set()
-        session = await ann.sees(lambda now: now.phase == "verifying")
-        assert (session.paused, session.work) == (True, None)
-        assert [message.text for message in session.words.unread] == ["and tell me when"]
-        await ann.does(c.Resume())
-        outcome = await ann.sees(lambda now: now.phase == "resting" and now.answer.text != "")
-        assert outcome.answer.text == "Sent, and heard."
-        assert model.prompts[2].sections("message") == ["and tell me when"]
-        assert controlled.made == ["send"]
 
 
 def _running(session: Any) -> bool:

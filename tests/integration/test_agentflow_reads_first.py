@@ -3,9 +3,8 @@
 from parley.events import facts
 from services.planner.agentflow_prompt import NothingToDo, Planned
 from shared.bus import Bus
-from shared.domain import commands as c
 from shared.settings import Settings
-from tests.integration.test_agentflow import CANCEL, ORDER, USER, WHO, allow, answer, open_session, stored, turn
+from tests.integration.test_agentflow import CANCEL, ORDER, WHO, allow, answer, open_session, stored, turn
 
 DETAILS = Planned(tool="get_user_details", arguments={"user_id": "{{calls.1.output}}"}, text="Read the customer")
 READ = Planned(tool="get_order_details", arguments={"order_id": ORDER["order_id"]}, depends_on=[2], text="Read it")
@@ -31,25 +30,6 @@ async def test_to_identify_read_and_change_is_one_turn_whose_change_asks_with_it
         assert (await ann.phase("resting", "failed")).answer.text == "It is cancelled."
         assert (await stored(settings, "shared"))["status"] == "cancelled"
         assert [prompt.role for prompt in model.prompts] == ["planner", "generator"]
-
-
-async def test_a_read_beside_a_change_runs_before_the_person_is_asked(
-    settings: Settings, bus: Bus, session_id: str
-) -> None:
-    other = Planned(tool="get_order_details", arguments={"order_id": other_order()}, text="Read another one")
-    replies = (
-        turn(WHO),
-        turn(READ.model_copy(update={"depends_on": []})),
-        turn(CANCEL, other),
-        NothingToDo(reason="x"),
-    )
-    async with open_session(settings, bus, session_id, *replies, answer()) as (ann, _):
-        waiting = await ann.phase("awaiting_approval")
-        assert waiting.turn
-        assert [action.status for action in waiting.turn.actions] == ["planned", "finished"]
-        await ann.does(c.Reject(action_id=waiting.turn.actions[0].spec.id, reason="keep it"))
-        await ann.phase("resting", "failed")
-        assert (await stored(settings, "shared"))["status"] == "pending"
 
 
 async def test_a_call_whose_reference_has_no_value_is_denied_with_the_reason_and_nobody_is_asked(
@@ -89,7 +69,3 @@ async def test_a_change_that_its_pack_forbids_by_what_was_read_is_denied_before_
         assert session.answer.text == "It cannot be."
         denied = [event for event in await ann.events() if isinstance(event, facts.TurnChanged)][-1].actions[-1]
         assert "is pending, and this takes one that is delivered" in denied.decision_reason
-
-
-def other_order() -> str:
-    return str(next(name for name in USER["orders"] if name != ORDER["order_id"]))

@@ -111,12 +111,6 @@ async def test_a_body_over_the_limit_is_refused(bus: Bus) -> None:
     assert (await stream_state(bus))["messages"] == 0
 
 
-async def test_a_body_of_the_maximum_size_is_stored(bus: Bus) -> None:
-    body = os.urandom(1024) * (MAX_BYTES // 1024)
-    await bus.keep("s/1/1.1", body)
-    assert await bus.fetch("s/1/1.1") == body
-
-
 # --- the bucket
 
 
@@ -138,16 +132,6 @@ async def test_only_provisioning_creates_the_bucket(settings: Settings, bus: Bus
     await bus.keep("s/1/1.1", b"x")
     config = (await api(bus, "STREAM.INFO.OBJ_ARTEFACTS", {}))["config"]
     assert (config["storage"], config["num_replicas"], config["allow_rollup_hdrs"]) == ("file", 1, True)
-
-
-async def test_drift_of_the_bucket_is_reported_and_repaired(settings: Settings, bus: Bus) -> None:
-    await bus.keep("s/1/1.1", LARGE)
-    config = (await api(bus, "STREAM.INFO.OBJ_ARTEFACTS", {}))["config"]
-    await api(bus, "STREAM.UPDATE.OBJ_ARTEFACTS", config | {"discard": "old"})
-    assert await check(settings) == ["stream OBJ_ARTEFACTS: differs in discard ('old', wanted 'new')"]
-    await provision(settings)
-    assert await check(settings) == []
-    assert await bus.fetch("s/1/1.1") == LARGE
 
 
 async def test_an_unreachable_server_is_reported(settings: Settings, bus: Bus) -> None:

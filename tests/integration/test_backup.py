@@ -124,17 +124,6 @@ async def test_a_backup_is_consistent_while_events_are_stored(
         assert (await InMemoryStore(target_bus.log).load("s")).session.version == len(copied)
 
 
-async def test_a_backup_includes_databases_that_are_files(settings: Settings, target: Settings, tmp_path: Path) -> None:
-    with closing(connect(settings.parley_home / "retail.db")) as store:
-        store.execute("CREATE TABLE told (word TEXT)")
-        store.execute("INSERT INTO told VALUES ('kept')")
-        store.commit()
-        await create_backup(settings, tmp_path / "copy")
-    await restore_backup(target, tmp_path / "copy")
-    with closing(connect(target.parley_home / "retail.db")) as restored:
-        assert restored.execute("SELECT word FROM told").fetchall() == [("kept",)]
-
-
 async def test_existing_files_and_streams_are_not_overwritten(
     settings: Settings, bus: Bus, target: Settings, tmp_path: Path
 ) -> None:

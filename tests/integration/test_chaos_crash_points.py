@@ -3,15 +3,13 @@
 `python -m chaos.crash_points` tests every append of every service; here are the most important ones.
 """
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from chaos.crash_points import CrashTester, crash_deployment
 from chaos.crash_scenarios import scenarios
-from chaos.crashing_service import CRASH_EXIT_CODE, CrashPoint, Side
+from chaos.crashing_service import CrashPoint
 
 RETAIL, STOPPED = (
     next(scenario for scenario in scenarios() if scenario.name == name) for name in ("retail", "stopped")
@@ -25,26 +23,6 @@ CRASH_POINTS = (
 )
 # The user stopped the session during the write; the executor crashes before it reports the outcome.
 UNREPORTED = CrashPoint(1, "before", "actions.finished noted")
-
-
-CRASHING_PROGRAM = """
-import sys
-from pathlib import Path
-from chaos.crashing_service import CrashInjector
-injector = CrashInjector(Path(sys.argv[1]))
-for text in ("a note", "a change", "a change", "a change"):
-    with injector.around_write(lambda: text):
-        print(text, flush=True)
-"""
-
-
-@pytest.mark.parametrize(("side", "lines"), [("before", 2), ("after", 3)])
-def test_a_process_crashes_at_its_crash_point_and_the_next_one_does_not(tmp_path: Path, side: Side, lines: int) -> None:
-    CrashPoint(2, side, "change").arm(tmp_path / "cut")
-    command = [sys.executable, "-c", CRASHING_PROGRAM, str(tmp_path / "cut")]
-    processes = [subprocess.run(command, stdout=subprocess.PIPE, check=False) for _ in range(2)]
-    assert [process.returncode for process in processes] == [CRASH_EXIT_CODE, 0]
-    assert [len(process.stdout.splitlines()) for process in processes] == [lines, 4]
 
 
 @pytest.mark.long

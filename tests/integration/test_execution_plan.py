@@ -102,22 +102,6 @@ async def test_a_write_with_values_from_another_step_needs_its_own_approval(
         assert (outcome.rest_reason, await order_status(settings)) == ("answered", "cancelled")
 
 
-async def test_a_reference_to_a_missing_value_fails_its_step_before_it_starts(
-    settings: Settings, bus: Bus, session_id: str
-) -> None:
-    lost = BY_REFERENCE.model_copy(
-        update={"arguments": {"order_id": "{{steps.s2.output.items[9].item_id}}", "reason": "no longer needed"}}
-    )
-    async with open_session(settings, bus, session_id, plan(WHO, LOOK, lost)) as (ann, _):
-        await approve(ann)
-        session = await ann.phase("resting", "failed")
-        assert session.plan
-        assert (session.rest_reason, session.plan.status) == ("answered", "failed")
-        assert "there is no 9 in what step s2 gave" in session.answer.text
-        assert await order_status(settings) == "pending"
-        assert "actions.started" in [event.type for event in await ann.events()]
-
-
 async def test_a_plan_that_cannot_run_goes_back_to_the_model_with_all_problems(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
@@ -136,47 +120,7 @@ async def test_a_plan_that_cannot_run_goes_back_to_the_model_with_all_problems(
         assert "order_id" in result
 
 
-async def test_a_new_version_keeps_the_ids_of_its_steps(settings: Settings, bus: Bus, session_id: str) -> None:
-    new = StepDraft(tool="get_user_details", arguments={"user_id": "{{steps.s1.output}}"}, text="Look the customer up")
-    async with open_session(settings, bus, session_id, plan(WHO, LOOK), plan(WHO, LOOK, new)) as (ann, model):
-        first = await ann.phase("awaiting_approval")
-        await ann.does(c.Say(text="Look the customer up, too", feedback=True))
-        second = await ann.sees(lambda session: session.plan is not None and session.plan.number == 2)
-        assert second.plan
-        assert first.plan
-        assert [step.id for step in second.plan.steps] == ["s1", "s2", "s3"]
-        assert second.plan.task == first.plan.task
-        assert '"id": "s2"' in model.prompts[1].text
-        await approve(ann)
-        ended = await ann.phase("resting", "failed")
-        assert ended.plan
-        assert ended.plan.status == "completed"
-        changed = [event for event in await ann.events() if isinstance(event, facts.TurnChanged)]
-        assert changed[0].actions[-1].arguments == {"user_id": ORDER["user_id"]}
-
-
 WRONG = LOOK.model_copy(update={"arguments": {"order_id": "#W0000000"}})
-
-
-async def test_a_failed_step_can_be_retried_and_skipped(settings: Settings, bus: Bus, session_id: str) -> None:
-    look = LOOK.model_copy(update={"id": "s4"})
-    last = CANCEL.model_copy(update={"after": ["s2", "s4"]})
-    async with open_session(settings, bus, session_id, plan(WHO, WRONG, look, last)) as (ann, _):
-        await approve(ann)
-        failed = await ann.phase("resting", "failed")
-        assert (failed.plan and failed.plan.status, await order_status(settings)) == ("failed", "pending")
-        await ann.does(c.Retry())
-        again = await ann.sees(lambda session: session.version > failed.version + 2 and session.phase == "resting")
-        assert again.turn
-        step = again.turn.actions[1]
-        assert (step.status, step.attempt, await order_status(settings)) == ("failed", 2, "pending")
-        retried = [event for event in await ann.events() if isinstance(event, facts.SessionRetried)]
-        assert retried[0].planned_again == (f"{again.task}.s2", f"{again.task}.s3")
-        await ann.does(c.Skip(action_id=step.spec.id))
-        outcome = await ann.sees(lambda session: session.plan is not None and session.plan.status == "completed")
-        outcome = await ann.phase("resting", "failed")
-        assert (outcome.rest_reason, await order_status(settings)) == ("answered", "cancelled")
-        assert "You left out “Look the order up”" in outcome.answer.text
 
 
 async def test_a_changed_plan_does_not_repeat_finished_steps(settings: Settings, bus: Bus, session_id: str) -> None:
@@ -199,20 +143,6 @@ async def test_a_changed_plan_does_not_repeat_finished_steps(settings: Settings,
             action.action_id for e in await ann.events() if isinstance(e, facts.ActionsStarted) for action in e.actions
         ]
         assert started == ["t2.s1", "t2.s2", "t2.s4", "t2.s3"]
-
-
-async def test_a_reference_to_an_unknown_field_goes_back_with_the_known_fields(
-    settings: Settings, bus: Bus, session_id: str
-) -> None:
-    wrong = BY_REFERENCE.model_copy(
-        update={"arguments": {"order_id": "{{steps.s2.output.number}}", "reason": "no longer needed"}}
-    )
-    async with open_session(settings, bus, session_id, plan(WHO, LOOK, wrong), plan(WHO, LOOK, CANCEL)) as (ann, model):
-        session = await ann.phase("awaiting_approval", "failed")
-        assert "step s2 (get_order_details) has no “number”, only order_id, user_id, address" in model.prompts[1].text
-        assert session.plan
-        assert [check.ok for check in session.plan.checks] == [True] * 6
-        assert all(step.fingerprint for step in session.plan.steps)
 
 
 async def test_a_plan_does_not_run_if_a_tool_has_changed_or_is_gone(
@@ -264,12 +194,3 @@ async def test_only_allowed_tools_are_offered_and_every_version_gets_the_instruc
             assert prompt.model == "big"
             assert prompt.sections("instructions") == ["Look everything up twice."]
             assert prompt.text.count("Look everything up twice.") == 1
-
-
-async def test_a_plan_without_an_allowed_tool_is_reported_to_the_user(
-    settings: Settings, bus: Bus, session_id: str
-) -> None:
-    async with open_session(settings, bus, session_id, *[plan(CANCEL)] * 5, tools=(WHO.tool,)) as (ann, _):
-        failed = await ann.phase("failed")
-        assert failed.failure
-        assert "cancel_pending_order is not among the tools that this plan may use" in failed.failure.reason

@@ -29,34 +29,6 @@ def adds(number: int, expression: str = "1 + 1", **more: Any) -> dict[str, Any]:
     return {**call, "arguments": {"expression": expression}, **more}
 
 
-async def test_a_plan_has_at_most_a_hundred_steps(settings: Settings, bus: Bus) -> None:
-    async with serving_plans(settings) as there:
-        steps = [adds(number) for number in range(1, 102)]
-        refused = await there.post("/store", description="Much", steps=steps)
-        assert (there.status, "100 items at most: leave some out" in refused["message"]) == (422, True)
-        stored = await there.post("/store", description="Much", steps=steps[:100])
-        assert (there.status, len(stored["steps"])) == (201, 100)
-        refused = await there.post(f"/{stored['task_id']}/modify", version=stored["version"], steps=steps)
-        assert there.status == 422
-        assert await there.get(f"/{stored['task_id']}") == stored
-        assert (await there.get())["total"] == 1
-
-
-async def test_a_cycle_of_orders_and_references_is_reported_with_its_steps(settings: Settings, bus: Bus) -> None:
-    cycles = (
-        [adds(1, after=["s2"]), adds(2, after=["s1"])],
-        [adds(1, "{{steps.s2.output}} + 1"), adds(2, after=["s1"])],
-        [adds(1, "{{steps.s2.output}}"), adds(2, "{{steps.s1.output}}")],
-    )
-    async with serving_plans(settings) as there:
-        for steps in cycles:
-            refused = await there.post("/store", description="Round", steps=[*steps, adds(3)])
-            assert (there.status, refused["message"]) == (422, "Steps 1 (s1), 2 (s2) wait for each other.")
-        itself = await there.post("/store", description="Round", steps=[adds(1, after=["s1"])])
-        assert (there.status, "1 (s1)" in itself["message"]) == (422, True)
-        assert (await there.get())["total"] == 0
-
-
 async def test_the_steps_in_the_documentation_are_a_valid_plan(settings: Settings, bus: Bus) -> None:
     (steps,) = re.findall(
         r"```json\n(\[.*?\])\n```", (ROOT / "docs" / "execution-plans.md").read_text("utf-8"), re.DOTALL

@@ -175,23 +175,6 @@ async def test_updated_at_moves_with_the_plan(settings: Settings, bus: Bus) -> N
         assert (await times(), done.created_at) == ({done.updated_at}, stored.created_at)
 
 
-async def test_a_failure_is_reported_and_execute_resumes_the_plan(settings: Settings, bus: Bus) -> None:
-    async with serving_plans(settings, plan(WHO, WRONG, CANCEL)) as rest:
-        drafted = await rest.post(request="Cancel my order")
-        task = f"/{drafted['task_id']}"
-        failed = await rest.post(f"{task}/approve", version=drafted["version"])
-        assert failed["status"] == "failed"
-        assert await rest.get(f"{task}/status") == {
-            "task_id": drafted["task_id"],
-            "status": "failed",
-            "steps": {"s1": "finished", "s2": "failed", "s3": "skipped"},
-        }
-        assert "order not found" in await rest.get(f"{task}/format")
-        assert await rest.post(f"{task}/execute") == failed
-        again = await rest.post(f"{task}/execute", retry=True)
-        assert (again["status"], again["steps"][1]["attempt"]) == ("failed", 2)
-
-
 async def test_an_earlier_task_of_a_session_is_read_only(settings: Settings, bus: Bus) -> None:
     async with serving_plans(settings, plan(WHO, WRONG), plan(WHO, LOOK)) as rest, Parley(rest.url) as parley:
         first = await rest.post(request="Look my order up")
@@ -274,49 +257,6 @@ async def test_invalid_plans_and_requests_are_refused(settings: Settings, bus: B
             assert rest.status == 422
         await rest.get(f"/{drafted['session_id']}.t999")
         assert rest.status == 404
-
-
-async def test_the_sdk_generates_modifies_executes_and_deletes_plans(settings: Settings, bus: Bus) -> None:
-    async with serving_plans(settings, plan(WHO, WRONG), plan(WHO, LOOK)) as rest, Parley(rest.url) as parley:
-        plans = parley.execution_plans
-        first = await plans.generate("Look my order up")
-        second = await plans.modify(first, "It is another one")
-        assert (first.number, second.number, second.task_id) == (1, 2, first.task_id)
-        with pytest.raises(RequestRefused, match="not the one in review"):
-            await plans.approve(first)
-        started = await plans.approve(second)
-        completed = await plans.execute(started)
-        assert (completed.status, (await plans.status(completed)).steps) == (
-            "completed",
-            {"s1": "finished", "s2": "finished"},
-        )
-        assert "1. [finished] Find the customer" in await plans.format(completed)
-        assert [line.task_id for line in (await plans.list()).plans] == [completed.session_id]
-        stored = await plans.store("Find the customer", STEPS[:1])
-        assert (await plans.cancel(stored)).status == "cancelled"
-        await plans.delete(stored)
-        assert (await plans.get(completed.task_id)).result == completed.result
-
-
-async def test_a_saved_plan_is_an_example_for_a_similar_request_about_the_same_customer(
-    settings: Settings, bus: Bus
-) -> None:
-    async with serving_plans(settings, plan(WHO, LOOK), plan(WHO), plan(WHO)) as rest, Parley(rest.url) as parley:
-        drafted = await rest.post(request="Look my order up")
-        completed = await rest.post(f"/{drafted['task_id']}/approve", version=drafted["version"])
-        session = parley.session(completed["session_id"])
-        assert {"judge", "save_to_library"} <= set((await session.snapshot()).can)
-        await session.send(type="save_to_library")
-        (entry,) = (await parley.library()).items
-        assert (entry.request, entry.workflow, entry.saved) == ("Look my order up", "execution_plan", True)
-        assert [step.tool for step in entry.steps] == [WHO.tool, LOOK.tool]
-        await rest.post(request="Look my other order up")  # whose order that is nobody knows yet
-        await session.say("Look my other order up")
-        await session.wait()
-        first, second, third = (prompt.sections("examples") for prompt in rest.model.prompts)
-        assert (first, second) == ([], [])
-        result = json.loads(*third)
-        assert (result["request"], [step["tool"] for step in result["steps"]]) == (entry.request, [WHO.tool, LOOK.tool])
 
 
 async def test_a_plan_is_generated_with_given_tools_model_and_instructions(settings: Settings, bus: Bus) -> None:

@@ -14,13 +14,11 @@ import pytest
 from packs.retail.store import Worlds
 from parley.events import facts, parse_event
 from parley.events.values import SessionSettings
-from services.gateway.views.protocol1 import snapshot
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.settings import Settings
-from shared.store import PlanStoreClient
 from tests.support.executors import executor
 from tests.support.flow_walk import walked
 from tests.support.path_play import waiting
@@ -30,7 +28,6 @@ from tests.support.store import STORE
 
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 EMAIL = STORE["users"][ORDER["user_id"]]["email"]
-QUESTION = "How many orders are pending?"
 COMPLAINT = f"I no longer need order {ORDER['order_id']}, please cancel it. My e-mail is {EMAIL}."
 COMPLAINT_PATH = ["classify_complaint", "find_customer", "read_order", "assess", "cancel_order", "write_reply"]
 LATENCY = 120.0  # seconds; longer than the test, so that only a killed executor waits for this reply
@@ -64,32 +61,6 @@ async def running_plan_store(settings: Settings) -> AsyncIterator[None]:
         yield
     finally:
         await plan_store.stop()
-
-
-async def assert_views_match(bus: Bus, person: Person, session: Session) -> None:
-    """Check that plan_store's session equals the log's, and that the snapshot contains the whole path."""
-    assert session.rest_reason == "answered", (session.failure, session.answer.text)
-    stored = await PlanStoreClient(bus).load(person.id, at_least=(await person.load()).position)
-    assert stored.session == session
-    shown = snapshot(stored.session)
-    assert shown.path is not None
-    assert [tool.partition(".")[2] for tool in shown.path.walked] == walked(session)
-    assert (shown.path.planned_execution_path, shown.path.remaining) == (shown.path.walked, ())
-    assert (shown.path.current_path_index, shown.path.fallback) == (len(shown.path.walked) - 1, False)
-
-
-async def test_a_request_of_each_flow_ends_and_can_be_opened(settings: Settings, bus: Bus) -> None:
-    async with running_plan_store(settings), rehearsal_server(settings) as model, working(model.settings, model.model):
-        bob, ann = await start_session(bus, "asks", QUESTION), await start_session(bus, "complains", COMPLAINT)
-        session = await bob.phase("resting", "failed")
-        await approve(ann, await ann.phase("awaiting_approval", "resting", "failed"))
-        complained = await ann.phase("resting", "failed")
-        await assert_views_match(bus, bob, session)
-        await assert_views_match(bus, ann, complained)
-    pending = sum(order["status"] == "pending" for order in STORE["orders"].values())
-    assert str(pending) in session.answer.text
-    assert walked(complained) == COMPLAINT_PATH
-    assert await count_refunds(settings) == len(ORDER["payment_history"])
 
 
 class KillableExecutor:

@@ -5,12 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
-
 from packs.retail.store import Worlds
 from parley.events.values import Planning, SessionSettings
-from parley.protocol.flows import FLOWS_LIST, FlowPage, ListFlows
-from parley.protocol.tools import TOOLS_LIST, ToolPage
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.llm import ModelByTask
@@ -18,7 +14,6 @@ from shared.settings import Settings
 from tests.support.flow_walk import walked
 from tests.support.stack import Person, working
 from tests.support.store import STORE
-from tests.support.timeouts import WAIT_TIMEOUT
 
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 USER: Any = STORE["users"][ORDER["user_id"]]
@@ -91,12 +86,11 @@ async def test_a_question_is_answered_after_its_tables_and_sql_were_approved(
         assert len(set(calling_actions[1:])) == len(calling_actions) - 1 == 4
 
 
-@pytest.mark.parametrize("planned", [True, False])
 async def test_a_question_about_a_query_that_waits_is_answered_and_the_query_still_waits(
-    settings: Settings, bus: Bus, session_id: str, planned: bool
+    settings: Settings, bus: Bus, session_id: str
 ) -> None:
     path = path_reply("text_to_sql", *QUESTION_PATH)
-    planning = Planning(use_planning=planned, flow="text_to_sql")
+    planning = Planning(flow="text_to_sql")
     question = "How many orders are pending?"
     async with open_session(settings, bus, session_id, question, path, planning=planning) as (ann, model):
         await ann.phase("awaiting_input", "failed")
@@ -137,13 +131,3 @@ async def test_another_customers_order_is_not_changed(settings: Settings, bus: B
         model.replies["complaint_triage.classify_complaint"] = reply
         session = await ann.phase("resting", "failed", "awaiting_approval")
         assert walked(session) == ["classify_complaint", "find_customer", "read_order", "write_reply"]
-
-
-async def test_the_executor_lists_its_flows_but_not_their_nodes(settings: Settings, bus: Bus, session_id: str) -> None:
-    async with working(settings, ModelByTask({}), "executor"):
-        request = ListFlows(session_id=session_id).model_dump_json().encode()
-        page = FlowPage.model_validate_json(await bus.request(FLOWS_LIST, request, timeout=WAIT_TIMEOUT))
-        assert [flow.name for flow in page.flows] == ["text_to_sql", "complaint_triage"]
-        assert page.troubles == ()
-        tools = ToolPage.model_validate_json(await bus.request(TOOLS_LIST, b"{}", timeout=WAIT_TIMEOUT))
-        assert not [tool for tool in tools.tools if tool.origin.startswith("flow:")]

@@ -34,12 +34,6 @@ async def _http_client(address: str, **headers: str) -> AsyncIterator[httpx2.Asy
         yield http
 
 
-async def _chunks() -> AsyncIterator[bytes]:
-    """A request body of 1 MB without a Content-Length."""
-    for _ in range(10):
-        yield b" " * 100_000
-
-
 async def _handshake(address: str, path: str = "/ws", **options: Any) -> int:
     """The status of the WebSocket handshake: 101 if it is accepted."""
     try:
@@ -151,25 +145,22 @@ async def test_only_a_valid_jwt_logs_in() -> None:
         assert (await http.get("/api/me")).json()["user"] == "carol"
 
 
-@pytest.mark.parametrize(
-    ("origin", "status"),
-    [
-        (None, 101),
-        ("http://{address}", 101),
-        ("https://{address}", 403),
-        ("http://evil.example", 403),
-        ("http://127.0.0.1:1", 403),
-        ("http://{address}.evil.example", 403),
-        ("null", 403),
-        ("https://parley.example", 101),
-        ("http://[", 403),
-    ],
-)
-async def test_a_handshake_needs_an_allowed_origin(origin: str | None, status: int) -> None:
+async def test_a_handshake_needs_an_allowed_origin() -> None:
     world = World(parley_allowed_origins=("https://parley.example",))
     async with serving(world.app) as address:
-        headers = {"Origin": origin.format(address=address)} if origin else {}
-        assert await _handshake(address, additional_headers=headers) == status
+        statuses = {
+            f"http://{address}": 101,
+            "https://parley.example": 101,
+            f"https://{address}": 403,
+            "http://evil.example": 403,
+            "http://127.0.0.1:1": 403,
+            f"http://{address}.evil.example": 403,
+            "null": 403,
+            "http://[": 403,
+        }
+        for origin, status in statuses.items():
+            assert await _handshake(address, additional_headers={"Origin": origin}) == status, origin
+        assert await _handshake(address) == 101
 
 
 async def test_a_foreign_host_name_that_resolves_to_this_machine_is_refused() -> None:
@@ -196,30 +187,6 @@ async def test_changes_with_a_cookie_are_accepted_only_from_our_own_page() -> No
         assert (await browser.post(url, json=stop, headers={"sec-fetch-site": "same-origin"})).status_code == 200
         async with _http_client(address, authorization=f"Bearer {TOKEN}") as program:
             assert (await program.post(url, json=stop)).status_code == 200
-
-
-async def test_responses_have_security_headers_and_clear_errors() -> None:
-    world = World()
-    async with serving(world.app) as address, _http_client(address) as http:
-        page = await http.get("/")
-        assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
-        assert page.headers["x-content-type-options"] == "nosniff"
-        missing = await http.get("/api/no/such/thing", headers={"accept": "text/html"})
-        assert (missing.status_code, missing.json()["code"]) == (404, "not_found")
-        assert (await http.get("/api/sessions/nobody")).json()["code"] == "not_found"
-        assert (await http.get("/api/sessions/a.b")).status_code == 422
-        bad = await http.post("/api/sessions", json={"request": "", "x": 1})
-        assert (bad.status_code, bad.json()["code"]) == (422, "bad_message")
-        unknown = await http.post("/api/sessions/s/messages", json={"type": "nonsense"})
-        assert (unknown.status_code, unknown.json()["code"]) == (422, "unknown_type")
-        large = await http.post("/api/sessions", json={"request": "x" * 400_000})
-        assert (large.status_code, large.json()["code"]) == (413, "too_large")
-        endless = await http.post("/api/sessions", content=_chunks(), headers={"content-type": "application/json"})
-        assert (endless.status_code, endless.json()["code"]) == (413, "too_large")
-        paths = (await http.get("/openapi.json")).json()["paths"]
-        assert "/api/sessions/{session_id}/messages" in paths
-        assert "/api/{path}" not in paths
-        assert (await http.get("/readyz")).json()["ready"] is True
 
 
 async def test_behind_https_the_cookie_has_the_host_prefix() -> None:
@@ -259,50 +226,31 @@ async def test_every_response_has_security_headers() -> None:
         assert refused.value.response.headers["x-content-type-options"] == "nosniff"
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "status"),
-    [
+async def test_error_responses_have_security_headers_and_reveal_no_details(tmp_path: Path) -> None:
+    requests = (
         ("GET", "/api/sessions/s", b"", 500),
         ("POST", "/", b"", 405),
         ("DELETE", "/readyz", b"", 405),
         ("GET", "/no/such/page", b"", 404),
         ("POST", "/api/messages", b" " * 300_000, 413),
         ("GET", "/s/" + "x" * 9, b"", 500),
-    ],
-)
-async def test_error_responses_have_security_headers(
-    method: str, path: str, body: bytes, status: int, tmp_path: Path
-) -> None:
+    )
     world = World()
     (tmp_path / "index.html").write_text("")
     app = build(world.settings, world.bus, world.store, world.log, page=tmp_path)
     (tmp_path / "index.html").unlink()  # makes the page handler fail, outside of the API
 
     async def broken(*_: Any, **__: Any) -> Any:
-        raise ZeroDivisionError
+        raise ZeroDivisionError("postgresql://parley:hunter2@db/parley")
 
     world.store.load = broken  # type: ignore[method-assign]
     async with serving(app) as address, _http_client(address) as http:
-        answer = await http.request(method, path, content=body)
-        assert answer.status_code == status
-        for name, value in SAFE_HEADERS.items():
-            assert answer.headers[name] == value
-
-
-async def test_the_rate_limit_applies_per_user() -> None:
-    world = World(**KEYS, max_requests_per_second=1.67, max_sockets_per_user=2)  # a burst of five
-    world.app.state.gateway.quotas._clock = lambda: 0.0  # the clock stands still, so that no quota comes back
-    alice, bob = ({"Authorization": f"Bearer {key}"} for key in ("ka", "kb"))
-    async with serving(world.app) as address, _http_client(address) as http:
-        for _ in range(2):
-            assert (await http.get("/api/me", headers=bob)).status_code == 200
-        async with client(address, additional_headers=bob), client(address, additional_headers=bob):
-            assert await _handshake(address, additional_headers=bob) == 429
-            assert await _handshake(address, additional_headers=alice) == 101
-        answer = await http.get("/api/me", headers=bob)
-        assert (answer.status_code, answer.json()["code"]) == (429, "slow_down")
-        assert int(answer.headers["retry-after"]) >= 1
-        assert (await http.get("/api/me", headers=alice)).status_code == 200
+        for method, path, body, status in requests:
+            answer = await http.request(method, path, content=body)
+            assert answer.status_code == status, path
+            assert {name: answer.headers[name] for name in SAFE_HEADERS} == SAFE_HEADERS
+            assert "hunter2" not in answer.text
+            assert "ZeroDivision" not in answer.text
 
 
 async def test_guessing_keys_is_throttled() -> None:
@@ -339,20 +287,6 @@ async def test_a_refusal_behind_an_untrusted_proxy_names_the_setting() -> None:
     async with serving(trusting.app) as address, _http_client(address, authorization=f"Bearer {TOKEN}") as http:
         behind = {"origin": f"https://{address}", "x-forwarded-proto": "https"}
         assert (await http.get("/api/me", headers=behind)).status_code == 200
-
-
-async def test_an_internal_error_reveals_no_details() -> None:
-    world = World()
-
-    async def broken(*_: Any, **__: Any) -> Any:
-        raise ZeroDivisionError("postgresql://parley:hunter2@db/parley")
-
-    world.store.load = broken  # type: ignore[method-assign]
-    async with serving(world.app) as address, _http_client(address) as http:
-        answer = await http.get("/api/sessions/s")
-        assert (answer.status_code, answer.json()["code"]) == (500, "failed")
-        assert "hunter2" not in answer.text
-        assert "ZeroDivision" not in answer.text
 
 
 async def test_readiness_names_failed_dependencies_but_no_hosts() -> None:

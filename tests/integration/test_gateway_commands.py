@@ -48,13 +48,6 @@ async def address(world: CountingWorld) -> AsyncIterator[str]:
         yield address
 
 
-async def test_the_first_message_of_a_session_causes_one_load(world: CountingWorld, address: str) -> None:
-    async with client(address) as her:
-        await her.send("user_message", content="A calculator")
-        await her.event("message.received")
-        assert world.loads == 1
-
-
 async def test_a_command_to_a_followed_session_causes_no_load(world: CountingWorld, address: str) -> None:
     await world.story("s").plan()
     async with client(address) as her:

@@ -58,62 +58,6 @@ async def test_a_client_can_use_only_the_basic_messages(world: World) -> None:
             assert message["session_id"] == user.session_id
 
 
-async def test_a_session_at_rest_can_be_continued_repeatedly(world: World) -> None:
-    async with serving(world.app) as address, client(address) as user:
-        story = world.story("loop")
-        await user.send("user_message", content="A calculator", session_id="loop")
-        await user.event("message.received")
-        await story.drafts()
-        await user.until("text_plan_review")
-        await user.send("approval", approved=True)
-        await user.event("plan.approved")
-        await story.codes()
-        await user.until("code_review")
-        await user.send("approval", approved=True)
-        feedback, *_, complete = (await user.until("continue"))["content"]["options"]
-
-        await user.send("continue", content=feedback.upper())
-        question = await user.until("question")
-        await user.send("question", content="Make it smaller")
-        assert (await user.event("question.answered"))["question_id"] == question["question_id"]
-        await story.drafts("A smaller one")
-        await user.until("text_plan_review")
-        await user.send("stop")
-        assert (await user.until("stopped"))["message"] == "Stopped."
-        await user.send("continue", content=complete)
-        await user.until("completed")
-        await user.send("continue", content="Something else altogether")
-        assert (await user.event("message.received"))["intent"] == "remark"
-
-
-async def test_edits_are_refused_and_remarks_recorded_during_work(world: World) -> None:
-    async with serving(world.app) as address, client(address) as user:
-        await user.send("user_message", content="A calculator")
-        await user.event("message.received")
-        story = world.story(user.session_id)
-        await user.send("feedback", content="With floats")
-        assert (await user.event("message.received"))["intent"] == "guidance"
-        await story.drafts()
-        await user.event("plan.drafted")
-        await story.drafts("With floats")
-        review = await user.until("text_plan_review")
-
-        text = review["plan"].replace("2. Add them\n", "2. Add them, then\n   round\n") + "\n\nNotes: two digits"
-        await user.send("edit", version=review["version"], content=text)
-        edited = await user.until("text_plan_review")
-        assert [step["text"] for step in edited["steps"]][1] == "Add them, then round"
-        assert (edited["goal"], edited["notes"]) == ("With floats", "two digits")
-        await user.send("edit", version=edited["version"], steps=["One", {"text": "Two"}])
-        review = await user.until("text_plan_review")
-        assert [step["text"] for step in review["steps"]] == ["One", "Two"]
-        await user.send("approval", approved=True)
-        await user.event("plan.approved")
-        await story.codes()
-        code = await user.until("code_review")
-        await user.send("edit", target="code", version=code["version"], content="print(2)\n")
-        assert (await user.event("code.edited"))["code"] == "print(2)\n"
-
-
 async def test_drafts_are_streamed_and_usage_is_reported(world: World) -> None:
     async with serving(world.app) as address, client(address) as user:
         await user.send("user_message", content="A calculator")
@@ -184,35 +128,3 @@ async def test_closing_the_socket_does_not_end_the_session(world: World) -> None
         assert not hub._channels
         assert not [subject for subject, _ in world.bus.subscribed if subject.startswith(("feed.", "delta."))]
         assert (await world.story("s").load()).phase == "awaiting_approval"
-
-
-async def test_a_remark_is_answered_and_the_review_stays_open(world: World) -> None:
-    async with serving(world.app) as address, client(address) as user:
-        story = world.story("r")
-        await user.send("user_message", content="A calculator", session_id="r")
-        await user.event("message.received")
-        await story.drafts()
-        review = await user.until("text_plan_review")
-
-        await user.send("user_message", content="Why so short?")
-        assert (await user.event("message.received"))["intent"] == "remark"
-        await user.send("resume")
-        at_work = await user.until("snapshot")
-        assert (at_work["phase"], at_work["review"]["hash"]) == ("planning", review["hash"])
-        assert {"approval", "edit", "feedback", "stop"} <= set(at_work["can"])
-        await story.commit(c.AnswerRemark(text="It is all you asked for."))
-        assert (await user.event("remark.answered"))["text"] == "It is all you asked for."
-        assert (await user.until("log"))["content"] == "It is all you asked for."
-        assert (await user.until("text_plan_review"))["version"] == review["version"]
-
-        await user.send("user_message", content="And for fractions?")
-        await user.event("message.received")
-        await user.send("approval", approved=True)
-        assert (await user.event("plan.approved"))["plan_version"] == review["version"]
-
-
-async def test_an_unknown_workflow_is_refused_with_a_reason(world: World) -> None:
-    async with serving(world.app) as address, client(address) as user:
-        await user.send("user_message", content="x", workflow="dance")
-        error = await user.error("not_available")
-        assert "There is no workflow “dance”." in error["message"]

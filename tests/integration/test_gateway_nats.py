@@ -185,15 +185,6 @@ async def _send_random_messages(sender: Client, session_id: str, rounds: int, se
     return accepted, refused
 
 
-async def test_every_stop_of_a_session_is_stored(addresses: tuple[str, str], bus: Bus) -> None:
-    async with client(addresses[0]) as her:
-        for _ in range(10):
-            await her.send("user_message", content="Again")
-            await her.event("message.received")
-            await her.send("stop")
-            await her.until("stopped")
-
-
 @pytest.mark.races
 async def test_the_gateway_recovers_when_nats_restarts(addresses: tuple[str, str], bus: Bus, nats: NatsServer) -> None:
     async with client(addresses[0]) as her:

@@ -3,7 +3,6 @@
 The tests append the events of the other services, or write the model's replies.
 """
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -63,33 +62,6 @@ async def test_a_client_of_protocol_1_decides_with_the_options_of_continue(world
             assert [action["tool"] for action in request["actions"]] == tools
         for message in user.received:
             SERVER_MESSAGES.validate_python(message)
-
-
-async def test_a_client_of_protocol_1_reads_the_answer_to_its_request(world: World) -> None:
-    async with serving(world.app) as address, client(address) as user:
-        await user.send("user_message", content="How do I learn Rust?", session_id="rust")
-        await user.event("message.received")
-        await world.story("rust").commit(c.AnswerRemark(text="By writing it."))
-        assert (await user.until("log"))["content"] == "By writing it."
-        assert (await user.until("continue"))["content"]["options"]
-
-
-async def test_the_python_client_waits_for_a_reply_and_decides_on_the_offer(world: World) -> None:
-    async with serving(world.app) as address, Parley(f"http://{address}") as parley:
-        story = world.story("shop")
-        await to_approval(story)
-        session = parley.session("shop")
-        await session.say("No, return it")
-        waiting = asyncio.create_task(session.wait())
-        await story.commit(OFFER)
-        snapshot = await waiting
-        assert snapshot.continue_
-        offer = (await session.screen()).view.offer
-        assert offer
-        await session.keep_offer(offer.version)
-        with pytest.raises(RequestRefused, match="You kept what was there"):
-            await session.take_offer(offer.version)
-        assert (await session.snapshot()).state == "action_approval"
 
 
 async def test_an_open_offer_of_a_running_plan_ends_the_wait_for_it(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from parley.events.values import Step
 from parley.protocol.tools import TOOLS_LIST, ToolPage, ToolSpec
 from shared.domain import commands as c
@@ -19,6 +17,9 @@ TOOLS = (
 )
 LOOK = Step(text="Look", tool="look", arguments={"id": "1"}, id="s1", effect="read")
 CANCEL = Step(text="Cancel", tool="cancel", arguments={"id": "1"}, id="s2", after=("s1",), effect="write")
+UNCHANGED = [
+    step.model_dump(mode="json", include={"text", "tool", "arguments", "id", "after"}) for step in (LOOK, CANCEL)
+]
 
 
 def _list_tools(_: bytes) -> bytes:
@@ -66,39 +67,24 @@ async def test_new_steps_get_ids_and_the_effects_of_their_tools() -> None:
         assert [(step.id, step.effect) for step in plan.steps] == [("s1", "read"), ("s3", "read"), ("s2", "write")]
 
 
-@pytest.mark.parametrize(
-    ("step", "words"),
-    [
-        ({"text": "Fly", "tool": "fly", "id": "s3"}, "Step 3 (s3): there is no tool “fly” here"),
-        ({"text": "Think", "id": "s3"}, "Step 3 (s3) names no tool"),
-        ({"text": "Look", "tool": "look", "id": "s3"}, "the tool look needs the argument “id”."),
-        ({"text": "Look", "tool": "look", "arguments": {"id": "1"}, "id": "s1"}, "Two steps have the id s1"),
-        (
-            {"text": "Look", "tool": "look", "arguments": {"id": "1"}, "id": "s3", "after": ["s9"]},
-            "s9, which is not a step of the plan",
-        ),
-        (
-            {"text": "Look", "tool": "look", "arguments": {"id": "{{steps.s3.output}}"}, "id": "s3"},
-            "Step 3 (s3) waits for itself",
-        ),
-        ({"text": "Look", "tool": "look", "arguments": {"id": "{{s1}}"}, "id": "s3"}, "is not a reference"),
-        ({"text": "Purge", "tool": "purge", "arguments": {"id": "1"}, "id": "s3"}, "purge must not be used here"),
-        (
-            {"text": "Ask", "tool": "query", "arguments": {"sql": "SELECT {{steps.s1.output}}"}, "id": "s3"},
-            "no reference may stand in it",
-        ),
-    ],
-)
-async def test_plans_that_cannot_be_executed_are_refused(step: dict[str, Any], words: str) -> None:
+async def test_plans_that_cannot_be_executed_are_refused() -> None:
     world = _world()
+    third_steps: tuple[dict[str, Any], ...] = (
+        {"text": "Fly", "tool": "fly"},
+        {"text": "Think"},
+        {"text": "Look", "tool": "look"},
+        {"text": "Look", "tool": "look", "arguments": {"id": "1"}, "id": "s1"},
+        {"text": "Look", "tool": "look", "arguments": {"id": "1"}, "after": ["s9"]},
+        {"text": "Look", "tool": "look", "arguments": {"id": "{{steps.s3.output}}"}},
+        {"text": "Look", "tool": "look", "arguments": {"id": "{{s1}}"}},
+        {"text": "Purge", "tool": "purge", "arguments": {"id": "1"}},
+        {"text": "Ask", "tool": "query", "arguments": {"sql": "SELECT {{steps.s1.output}}"}},
+    )
     async with serving(world.app) as address, client(address) as her:
         review = await _plan_in_review(world, her)
-        steps = [
-            original.model_dump(mode="json", include={"text", "tool", "arguments", "id", "after"})
-            for original in (LOOK, CANCEL)
-        ]
-        await her.send("edit", version=review["version"], steps=[*steps, step])
-        assert words in (await her.error("invalid"))["message"]
+        for step in third_steps:
+            await her.send("edit", version=review["version"], steps=[*UNCHANGED, {"id": "s3"} | step])
+            assert (await her.error("invalid"))["steps"], step
         assert (await _plan(world, her)).version == review["version"]
 
 
@@ -123,13 +109,9 @@ async def test_one_refusal_lists_the_problems_of_every_step() -> None:
         ]
         await her.send("edit", version=review["version"], steps=circle)
         assert (await her.error("invalid"))["steps"] == {"": ["Steps 1 (s1), 2 (s2) wait for each other."]}
-        unchanged = [
-            step.model_dump(mode="json", include={"text", "tool", "arguments", "id", "after"})
-            for step in (LOOK, CANCEL)
-        ]
-        await her.send("edit", version=review["version"], steps=unchanged)
+        await her.send("edit", version=review["version"], steps=UNCHANGED)
         review = await her.until("text_plan_review")  # a saved version is checked against the current tools
-        await her.send("edit", version=review["version"], steps=unchanged)
+        await her.send("edit", version=review["version"], steps=UNCHANGED)
         assert "steps" not in await her.error("invalid")
 
 
@@ -140,10 +122,7 @@ def _answer_with(*tools: ToolSpec) -> Any:
 async def _checked_plan_in_review(world: World, her: Client) -> dict[str, Any]:
     """Bring a plan into review that was checked against the current tools."""
     review = await _plan_in_review(world, her)
-    steps = [
-        step.model_dump(mode="json", include={"text", "tool", "arguments", "id", "after"}) for step in (LOOK, CANCEL)
-    ]
-    await her.send("edit", version=review["version"], steps=steps, goal="Cancel it now")
+    await her.send("edit", version=review["version"], steps=UNCHANGED, goal="Cancel it now")
     return await her.until("text_plan_review")
 
 

@@ -76,13 +76,6 @@ async def test_every_documented_error_of_the_api_is_a_problem(address: str) -> N
     assert all(content == {MEDIA_TYPE: problem} for content in refusals)
 
 
-async def test_an_unauthenticated_request_gets_a_problem(address: str) -> None:
-    async with http_client(base_url=f"http://{address}") as http:
-        answer = await http.get("/api/sessions")
-    assert (answer.status_code, answer.headers["content-type"]) == (401, MEDIA_TYPE)
-    check_problem(answer.content, 401, "unauthorized")
-
-
 async def test_malformed_http_gets_a_problem(address: str) -> None:
     host, port = address.split(":")
     reader, writer = await asyncio.open_connection(host, int(port))

@@ -5,7 +5,7 @@ from mcp import Client as McpClient
 
 from cli.gateway import GatewayAddress
 from cli.mcp.server import build_server
-from parley.client import Parley, RequestRefused
+from parley.client import Parley
 from parley.events.values import FurtherQuestion, Option
 from shared.domain import commands as c
 from tests.support.gateway import Client, World, client, serving
@@ -30,18 +30,6 @@ async def begin(world: World, user: Client) -> None:
     await world.story(first["session_id"]).commit(ASK)
 
 
-async def test_a_client_of_protocol_1_answers_one_after_the_other(world: World) -> None:
-    async with serving(world.app) as address, client(address) as user:
-        await begin(world, user)
-        for text in ("Red", "Sound", "Snake"):
-            question = await user.until("question")
-            await user.send("answer", content=text, question_id=question["question_id"])
-        asked = [message["content"] for message in user.received if message["type"] == "question"]
-        assert asked == ["Which colour?", "Which extras?", "Its name?"]
-        assert (await user.event("question.answered"))["text"] == "Snake"
-        assert (await world.story(user.session_id).load()).phase == "planning"
-
-
 async def test_one_answer_holds_all_and_a_late_one_is_refused(world: World) -> None:
     async with serving(world.app) as address, client(address) as user:
         await begin(world, user)
@@ -56,17 +44,6 @@ async def test_one_answer_holds_all_and_a_late_one_is_refused(world: World) -> N
         await user.error("too_large")
         await user.send("answer", content="Snake")
         assert (await user.event("question.answered"))["place"] == 2
-
-
-async def test_the_python_client_answers_several_at_once(world: World) -> None:
-    async with serving(world.app) as address, Parley(f"http://{address}") as parley:
-        session = await parley.start("A game")
-        await world.story(session.id).commit(ASK)
-        await session.answer("Red")
-        with pytest.raises(RequestRefused, match="more answers than open questions"):
-            await session.answer("Sound", more=["Snake", "one too many"])
-        await session.answer("Sound", more=["Snake"])
-        assert (await world.story(session.id).load()).phase == "planning"
 
 
 async def test_an_assistant_sees_all_questions_and_answers_them(world: World) -> None:

@@ -90,21 +90,6 @@ async def test_a_session_counts_as_working_until_idle_even_if_clients_leave() ->
         assert (await http.post("/sessions", json={"request": "A calculator"})).status_code == 201
 
 
-async def test_working_sessions_accept_guidance_and_stops() -> None:
-    world = World(max_running_sessions_per_user=1)
-    async with serving(world.app) as address, client(address) as her:
-        await her.send("user_message", session_id="one", content="A calculator")
-        await her.event("message.received")
-        await her.send("user_message", session_id="one", content="With floats")
-        await her.event("message.received")
-        await her.send("stop", session_id="one")
-        await her.event("session.stopped")
-        await until_idle(world)
-        await her.send("user_message", session_id="two", content="A calculator")
-        await her.event("message.received")
-        assert [message["type"] for message in her.received if message["type"] == "error"] == []
-
-
 async def test_a_working_session_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     world, may_close = World(max_running_sessions_per_user=1), asyncio.Event()
     close = channel.SessionChannel.close

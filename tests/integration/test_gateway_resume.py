@@ -154,15 +154,6 @@ async def test_resending_the_first_message_sends_a_snapshot(world: World) -> Non
             assert (await her.event("plan.approved"))["version"] == 3
 
 
-async def test_resuming_an_unknown_session_is_refused(world: World) -> None:
-    async with serving(world.app) as address, client(address) as her:
-        await her.send("resume", session_id="nobody")
-        await her.error("not_found")
-        await her.send("stop", session_id="nobody")
-        await her.error("not_found")
-        assert not world.app.state.gateway.hub._channels
-
-
 async def test_a_client_is_notified_while_the_log_elects_a_leader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "SLOW_SECONDS", 0.05)
     world = World()

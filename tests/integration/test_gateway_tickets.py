@@ -76,28 +76,23 @@ async def test_tickets_are_not_issued_to_unauthenticated_requests_or_foreign_pag
         assert await user_of(address, path, origin=f"http://{address}") == "alice"
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("x", "not valid"),
-        ("a.b.c", "not valid"),
-        ("%00", "not valid"),
-        ("x" * 5_000, "not valid"),
-        ("ka", "not valid"),
-        (jwt.encode(CLAIMS | {"exp": NOW - 1, "proof": "keys"}, KEY), "not valid"),
-        (jwt.encode(CLAIMS | {"proof": "keys"}, "x" * 40), "not valid"),
-        (jwt.encode(CLAIMS | {"proof": "keys"}, KEY), "not valid"),
-        (jwt.encode(CLAIMS, KEY), "not valid"),
-        (jwt.encode(CLAIMS | {"aud": COOKIE, "proof": "keys"}, KEY), "not valid"),
-    ],
-    ids=["word", "dots", "nul", "long", "key", "expired", "forged", "proof", "unproven", "cookie"],
-)
-async def test_invalid_tickets_are_refused(text: str, reason: str) -> None:
-    world = World(**KEYS)
+async def test_invalid_tickets_are_refused() -> None:
+    tickets = {
+        "word": "x",
+        "dots": "a.b.c",
+        "NUL": "%00",
+        "long": "x" * 5_000,
+        "key": "ka",
+        "expired": jwt.encode(CLAIMS | {"exp": NOW - 1, "proof": "keys"}, KEY),
+        "forged": jwt.encode(CLAIMS | {"proof": "keys"}, "x" * 40),
+        "proof": jwt.encode(CLAIMS | {"proof": "keys"}, KEY),
+        "unproven": jwt.encode(CLAIMS, KEY),
+        "cookie": jwt.encode(CLAIMS | {"aud": COOKIE, "proof": "keys"}, KEY),
+    }
+    world = World(**KEYS, max_failed_logins_per_minute=0)
     async with serving(world.app) as address:
-        result = await user_of(address, f"/ws?ticket={text}")
-        assert result.startswith("401")
-        assert reason in result
+        for kind, text in tickets.items():
+            assert (await user_of(address, f"/ws?ticket={text}")).startswith("401"), kind
         assert world.bus.redeemed == set()
 
 

@@ -91,17 +91,6 @@ async def test_a_missing_or_incompatible_executor_is_reported(world: World, answ
     assert "executor" in refused.json()["message"].lower()
 
 
-async def test_a_waiting_action_has_a_preview(world: World) -> None:
-    executor = Executor(world)
-    await _session_awaiting_approval(world)
-    async with serving(world.app) as address, _rest(address) as http:
-        preview = (await http.get("/sessions/s/actions/1.1/preview")).json()
-        assert (await http.get("/sessions/s/actions/7.7/preview")).status_code == 404
-        assert (await http.get("/sessions/none/actions/1.1/preview")).status_code == 404
-    assert preview["changes"] == [{"path": "orders/#W1/status", "before": "pending", "after": "cancelled"}]
-    assert executor.previewed == [PreviewCall(session_id="s", tool="cancel_order", arguments={"order_id": "#W1"})]
-
-
 async def test_a_finished_action_has_no_preview(world: World) -> None:
     Executor(world)
     story = await _session_awaiting_approval(world)
@@ -164,52 +153,9 @@ async def test_a_user_takes_over_and_hands_back(world: World) -> None:
         assert (await story.load()).phase == "planning"
 
 
-async def test_an_escalation_has_its_reason(world: World) -> None:
-    async with serving(world.app) as address, client(address) as her:
-        await her.send("user_message", content="Anything", session_id="s", workflow="agentflow")
-        await her.event("message.received")
-        story = world.story("s")
-        await story.commit(c.PlanTurn(sub_goal="Find it", actions=(ActionSpec(id="1.1", tool="find_order"),)))
-        await story.commit(c.Start())
-        await story.commit(finish_action(action_id="1.1", ok=False, error="no"))
-        await story.commit(c.VerifyTurn(status="failure", next_action="escalate", reasoning="Nobody can find it."))
-        assert (await her.until("log"))["content"] == "A person must take over: Nobody can find it."
-
-
 async def test_taking_over_fails_while_no_executor_answers(world: World) -> None:
     await _escalated_session(world)
     async with serving(world.app) as address, _rest(address) as http:
         body = {"type": "take_over", "sub_goal": "Cancel it", "actions": [{"tool": "cancel_order"}]}
         refused = await http.post("/sessions/s/messages", json=body)
     assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
-
-
-async def test_an_answer_has_its_evidence(world: World) -> None:
-    async with serving(world.app) as address, client(address) as her, _rest(address) as http:
-        await her.send("user_message", content="Where is #W1?", session_id="s", workflow="agentflow")
-        await her.event("message.received")
-        story = world.story("s")
-        actions = (ActionSpec(id="1.1", tool="find_order", arguments={"order_id": "#W1"}),)
-        await story.commit(
-            c.PlanTurn(
-                sub_goal="Find it", sub_goals=("Find it", "Tell"), actions=actions, reasoning="To know", final=True
-            )
-        )
-        await story.commit(c.Start())
-        await story.commit(finish_action(action_id="1.1", ok=True, result={"status": "pending"}, seconds=0.5))
-        await story.commit(
-            c.VerifyTurn(status="success", next_action="complete", rule="read", reasoning="It answered.")
-        )
-        await story.commit(c.GiveAnswer(text="It is pending.", confidence=0.9, evidence=("1.1",)))
-        answer = await her.until("answer")
-        assert (answer["text"], answer["confidence"], answer["evidence"]) == ("It is pending.", 0.9, ["1.1"])
-        await her.until("continue")
-        snapshot = (await http.get("/sessions/s")).json()
-    fields = {"text": "It is pending.", "confidence": 0.9, "evidence": ["1.1"]}
-    assert snapshot["answer_view"] == fields | {"accepted": False, "saved": False}
-    assert snapshot["turn"]["verdict"]["rule"] == "read"
-    assert (snapshot["turn"]["reasoning"], snapshot["turn"]["final"]) == ("To know", True)
-    assert snapshot["turn"]["actions"][0]["seconds"] == 0.5
-    memory = snapshot["memory"]
-    assert (memory["turns"], memory["max_turns"], memory["planned"]) == (1, 5, 1)
-    assert memory["sub_goals"] == [{"goal": "Find it", "status": "completed"}, {"goal": "Tell", "status": "completed"}]

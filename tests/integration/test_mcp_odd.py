@@ -128,10 +128,9 @@ PAGES: dict[str, tuple[list[dict[str, Any]], str]] = {
 
 
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("transport", ["stdio", "http"])
-async def test_pages_end_wherever_they_cannot_be_followed(page: str, transport: str) -> None:
+async def test_pages_end_wherever_they_cannot_be_followed(page: str) -> None:
     pages, trouble = PAGES[page]
-    async with connected({"pages": pages}, transport) as servers:
+    async with connected({"pages": pages}) as servers:
         assert [spec.name for spec in servers.specs()] == ["s.good"]
         lines = [line for line in servers.troubles() if "more than once" not in line]
         assert [trouble in line for line in lines] == [True] * bool(trouble)
@@ -294,11 +293,10 @@ RESULTS: dict[str, tuple[dict[str, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("name", RESULTS)
-async def test_everything_that_can_be_read_in_a_result_reaches_the_model(name: str, transport: str) -> None:
+async def test_everything_that_can_be_read_in_a_result_reaches_the_model(name: str) -> None:
     result, value = RESULTS[name]
-    assert await call({"result": result}, transport) == value
+    assert await call({"result": result}) == value
 
 
 @pytest.mark.parametrize(

@@ -168,19 +168,6 @@ async def test_a_message_withdraws_nothing_and_an_offer_is_decided_on(world: Wor
         assert (await refused(client, "decide_offer", **decision, take=True)).endswith("[not_now]")
 
 
-async def test_a_question_is_answered(world: World) -> None:
-    async with assistant(world) as client:
-        started = await says(client, "start_session", request="Cancel my order", workflow="agentflow")
-        story = world.story(started["session_id"])
-        await story.commit(c.Ask(text="Which order?", options=("#W1", "#W2")))
-        state = await says(client, "wait", session_id=story.id)
-        assert state["waits_for"] == "answer"
-        assert (state["question"]["content"], state["question"]["options"]) == ("Which order?", ["#W1", "#W2"])
-        state = await says(client, "answer_question", session_id=story.id, text="#W1")
-        assert (state["waits_for"], state["question"]) == ("work", None)
-        assert (await refused(client, "answer_question", session_id=story.id, text="again")).endswith("[not_now]")
-
-
 async def test_a_wait_ends_after_its_seconds(world: World) -> None:
     async with assistant(world) as client:
         started = await says(client, "start_session", request=REQUEST)

@@ -10,7 +10,7 @@ from cli.gateway import GatewayAddress
 from cli.mcp import server as mcp_server
 from shared.bus import Bus
 from shared.settings import Settings
-from tests.integration.test_execution_plan import CANCEL, LOOK, ORDER, WHO, order_status, plan
+from tests.integration.test_execution_plan import CANCEL, LOOK, WHO, order_status, plan
 from tests.integration.test_execution_plans_rest import STEPS, serving_plans
 from tests.integration.test_mcp_parley import refused, says
 
@@ -60,29 +60,3 @@ async def test_an_assistants_plan_is_stored_modified_cancelled_and_deleted(setti
         assert [plan["status"] for plan in (await says(client, "list_plans"))["plans"]] == ["cancelled"]
         assert (await says(client, "delete_plan", task_id=task))["status"] == "cancelled"
         assert (await says(client, "list_plans"))["total"] == 0
-
-
-async def test_impossible_requests_are_refused_with_a_message(settings: Settings, bus: Bus) -> None:
-    async with assistant(settings) as client:
-        assert (await refused(client, "get_plan_by_task_id", task_id="nothing")).endswith("[not_found]")
-        bad = [{"text": "Fly", "tool": "fly"}]
-        assert "there is no tool “fly”" in await refused(client, "store_plan", description="Fly", steps=bad)
-        refused_plan = await says(client, "generate_execution_plan", request="Fly", generator="birds")
-        assert refused_plan["problem"] == "There is no plan generator “birds” here, only: model."
-
-
-async def test_a_step_is_skipped_with_its_dependents_or_with_an_output(settings: Settings, bus: Bus) -> None:
-    wrong = {**STEPS[1], "arguments": {"order_id": "#W0000000"}}
-    uses = {"text": "Once more", "tool": LOOK.tool, "arguments": {"order_id": "{{steps.s2.output.order_id}}"}}
-    async with assistant(settings) as client:
-        stored = await says(client, "store_plan", description="Look it up", steps=[STEPS[0], wrong, uses])
-        approval = {"task_id": stored["task_id"], "version": stored["version"], "hash": stored["hash"]}
-        assert (await says(client, "approve_execution_plan", **approval, seconds=60))["status"] == "failed"
-        assert "“Once more” (s3)" in await refused(client, "skip_plan_step", task_id=stored["task_id"], step_id="s2")
-        skip = {"task_id": stored["task_id"], "step_id": "s2", "output": {"order_id": ORDER["order_id"]}}
-        done = await says(client, "skip_plan_step", **skip, seconds=60)
-        assert (done["status"], done["steps"][1]["given"], done["progress"]["done"]) == (
-            "completed",
-            True,
-            ["s1", "s3"],
-        )

@@ -240,24 +240,23 @@ async def test_a_server_process_that_dies_in_a_call_is_restarted(tmp_path: Path,
         assert len(pids(tmp_path)) == 2
 
 
-@pytest.mark.parametrize("old", [(), ("--old",)], ids=["http", "http, old protocol"])
 @pytest.mark.races
-async def test_the_client_reconnects_to_an_http_server_that_was_restarted(tmp_path: Path, old: tuple[str, ...]) -> None:
+async def test_the_client_reconnects_to_an_http_server_that_was_restarted(tmp_path: Path) -> None:
     """The server restarts after it died in a call, then between two calls. Calls fail until the client reconnects."""
     port = free_port()
     async with using(McpServerConfig(name="shop", url=f"http://127.0.0.1:{port}/mcp")) as trial:
-        async with http_server(tmp_path, port, *old):
+        async with http_server(tmp_path, port):
             await trial.ready()
             dead = await trial.call("note_and_die", text="last")
             assert (dead.ok, dead.unknown) == (False, True)
         call_meanwhile = await trial.call("add", a=1, b=2)
         assert not call_meanwhile.ok
-        async with http_server(tmp_path, port, *old), asyncio.timeout(WAIT_TIMEOUT):
+        async with http_server(tmp_path, port), asyncio.timeout(WAIT_TIMEOUT):
             while not (await trial.call("add", a=1, b=2)).ok:
                 await trial.until(lambda tools: bool(tools.troubles()))
                 await trial.ready()
         assert notes(tmp_path) == ["last"]
-        async with http_server(tmp_path, port, *old), asyncio.timeout(WAIT_TIMEOUT):
+        async with http_server(tmp_path, port), asyncio.timeout(WAIT_TIMEOUT):
             await until_listening(port)
             while not (await trial.call("add", a=1, b=2)).ok:
                 await trial.ready()

@@ -6,11 +6,10 @@ from functools import partial
 import pytest
 
 from parley.events import Due, SessionEvent
-from parley.events.values import Service, Step
+from parley.events.values import Service
 from parley.reply import WordsDraft
 from services.generator import app
 from services.generator.agentflow import AnswerDraft
-from services.generator.conversation import CodeDraft
 from services.plan_store.app import PlanStore
 from services.planner.conversation import PlanDraft, draft_plan
 from shared.bus import Bus, Delivery
@@ -33,7 +32,6 @@ from tests.support.timeouts import WAIT_TIMEOUT
 from tests.support.watcher import REQUEST, Watcher
 
 PLAN = PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"])
-CODE = CodeDraft(code="print(1)", explanation="It prints.")
 NOTHING_LEFT = c.PlanTurn(sub_goal="Nothing is left to do", actions=(), reasoning="It is done.")
 WORDS = WordsDraft(text="Because it is short.")
 
@@ -109,21 +107,6 @@ async def test_the_draft_begins_again_with_the_message_and_takes_it_in() -> None
     assert (session.phase, session.words.unread, session.counts.plans) == ("awaiting_approval", (), 1)
 
 
-async def test_the_code_begins_again_with_the_message() -> None:
-    held = WorkerInMemory(CODE, CODE, handler=write)
-    for command in (c.Say(text="A calculator"), c.DraftPlan(goal="A calculator", steps=(Step(text="Add"),))):
-        await held.does(command)
-    plan = (await held.session()).plan
-    assert plan
-    working = await held.begin(await held.does(c.Approve(version=plan.version, hash=plan.hash)))
-    await held.says("with floats")
-    await held.model.writing.arrived()
-    held.model.writing.release()
-    await working
-    assert ["with floats" in prompt.data for prompt in held.model.prompts] == [False, True]
-    assert (await held.session()).phase == "verifying"
-
-
 async def test_ten_messages_begin_a_draft_again_three_times_and_the_next_draft_reads_the_rest() -> None:
     held = WorkerInMemory(*[PLAN] * (MAX_RESTARTS + 2))
     working = await held.begin(await held.does(c.Say(text="A calculator")))
@@ -142,19 +125,6 @@ async def test_ten_messages_begin_a_draft_again_three_times_and_the_next_draft_r
     session = await held.session()
     assert (session.phase, session.words.unread) == ("awaiting_approval", ())
     assert session.spent.calls == len(held.model.prompts) == MAX_RESTARTS + 2
-
-
-async def test_messages_at_once_begin_the_draft_again_once() -> None:
-    held = WorkerInMemory(PLAN, PLAN)
-    working = await held.begin(await held.does(c.Say(text="A calculator")))
-    for number in range(5):
-        await held.does(c.Say(text=f"wish {number}!"))
-    await asyncio.gather(*(held.signal() for _ in range(5)))
-    await held.model.writing.arrived()
-    held.model.writing.release()
-    await working
-    assert all(f"wish {number}!" in held.model.prompts[-1].data for number in range(5))
-    assert (await held.accounts())[-1] == ("plan.drafted", 1, 6)
 
 
 async def test_a_second_message_ends_the_reply_to_the_first_and_both_are_answered_at_once() -> None:
@@ -181,20 +151,6 @@ class LaggingStore(InMemoryStore):
         return await super().load(session_id, version=at_least or version)
 
 
-async def test_of_many_messages_only_the_newest_is_answered_although_the_store_lags() -> None:
-    held = WorkerInMemory(PLAN, *[WORDS] * 3, store=LaggingStore)
-    await held.worker.on_delivery(await held.does(c.Say(text="A calculator")))
-    works = [await held.begin(await held.does(c.Say(text="Why?")))]
-    later = [await held.does(c.Say(text=f"And {number}?")) for number in range(9)]
-    works += [asyncio.create_task(held.worker.on_delivery(work)) for work in later]
-    await held.signal()
-    await held.model.writing.arrived()
-    held.model.writing.release()
-    await asyncio.gather(*works)
-    assert len(held.model.prompts) == 3, "the plan, the first reply and the last"
-    assert (await held.session()).words.unread == ()
-
-
 # --- signals that come early, late, never or for nothing
 
 
@@ -215,14 +171,6 @@ async def test_a_message_that_comes_while_the_session_is_loaded_is_read_at_once(
     go.set()
     await working
     assert "with floats" in held.model.prompts[0].data
-    assert (await held.accounts())[-1] == ("plan.drafted", 1, 2)
-
-
-async def test_a_message_that_comes_before_the_work_is_delivered_is_read_at_once() -> None:
-    held = WorkerInMemory(PLAN, store=LaggingStore)
-    work = await held.does(c.Say(text="A calculator"))
-    await held.says("with floats")
-    await held.worker.on_delivery(work)
     assert (await held.accounts())[-1] == ("plan.drafted", 1, 2)
 
 

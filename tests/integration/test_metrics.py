@@ -30,7 +30,7 @@ from shared.telemetry import metrics
 from tests.conftest import person
 from tests.support.gateway import SECRET, TOKEN, World, client, serving
 from tests.support.http_client import http_client
-from tests.support.inbox import PLANNER, Inbox, consuming, store, until_counted, until_idle
+from tests.support.inbox import Inbox, consuming, store, until_counted, until_idle
 from tests.support.rehearsal_server import rehearsal_server
 from tests.support.stack import Person, working
 from tests.support.timeouts import WAIT_TIMEOUT
@@ -126,31 +126,6 @@ async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
         yield service
     finally:
         await service.stop()
-
-
-async def test_dead_letters_and_phases_are_counted_in_the_database(
-    bus: Bus, settings: Settings, session_id: str
-) -> None:
-    async def refuses(_: Delivery) -> None:
-        raise Unprocessable("nobody can handle it")
-
-    async with plan_store(settings) as service:
-        async with consuming(settings, refuses):
-            ann = Person(bus, session_id)
-            await ann.does(c.Say(text="A calculator"))
-            await store(bus, b"nonsense", subject=PLANNER)
-            await ann.phase("failed")  # the keeper has seen the advisory
-        await Person(bus, f"{session_id}-2").does(c.Say(text="Another one"))
-        await until_idle(bus, "plan_store")
-        await store_metrics.count(service.database)
-        assert metric_value("sessions", phase="failed") == 1
-        assert metric_value("sessions", phase="planning") == 1
-        assert metric_value("sessions", phase="coding") == 0
-        assert 0 < metric_value("oldest_due_work_age_seconds", service="planner") < 60
-        assert metric_value("oldest_due_work_age_seconds", service="executor") == 0
-        assert metric_value("dead_letters", consumer="planner") >= 1
-        assert metric_value("dead_letters", consumer="executor") == 0
-        assert metric_value("parked_messages") == 1
 
 
 async def test_model_calls_tokens_and_budget_stops_are_counted(bus: Bus, settings: Settings, session_id: str) -> None:

@@ -7,7 +7,6 @@ from pydantic import BaseModel
 
 from chaos.collect import served_request
 from chaos.model_usage import RUNNING, usage_balances
-from chaos.schedule import MODEL_FAULTS
 from parley.events import Due, SessionEvent
 from parley.events.values import SessionSettings
 from services.planner.conversation import PlanDraft, PlanReply, draft_plan
@@ -129,9 +128,8 @@ async def test_a_clients_second_attempt_starts_after_the_first_is_recorded() -> 
     assert (recorded.type, drafted.type) == ("usage.recorded", "plan.drafted")
 
 
-@pytest.mark.parametrize("fault", MODEL_FAULTS)
+@pytest.mark.parametrize("fault", ["slow", "cut", "500"])
 async def test_every_call_that_a_model_served_is_recorded(fault: str) -> None:
-    """As the chaos suite compares them."""
     settings = Settings(model_silence_timeout=0.5, model_max_attempts=2, model_outage_timeout=0)
     async with rehearsal_server(settings) as server:
         await server.fault(times=1, **({"token_delay": 0.2} if fault == "slow" else {"fault": fault}))

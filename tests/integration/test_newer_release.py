@@ -202,33 +202,3 @@ async def test_work_for_a_newer_executor_outlasts_the_limit_of_deliveries(
         assert session.turn.actions[0].status == "finished"
         assert (await store.load(session_id)).session.version == session.version
         assert (await store.ask(DEAD_LIST.name, limit=100, offset=0))["dead"] == []
-
-
-async def test_a_message_that_cannot_be_handled_is_terminated_after_max_deliver_attempts(
-    settings: Settings, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The service counts the attempts itself: the broker has no limit."""
-    settings = settings.model_copy(update={"max_deliver": 2})
-    monkeypatch.setattr("shared.bus.middleware.DELAYS", (0.05,))
-    attempts: list[int] = []
-
-    async def fails(delivery: Delivery) -> None:
-        attempts.append(delivery.deliveries)
-        raise RuntimeError("again")
-
-    terminated = asyncio.Event()
-
-    async def on_terminated(_: str, __: bytes) -> None:
-        terminated.set()
-
-    await bus.subscribe("$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.SESSIONS.planner", on_terminated)
-    replica = Bus(settings, "planner")
-    replica.broker.subscriber(durable="planner")(fails)
-    await replica.start()
-    try:
-        await Person(bus, session_id).does(c.Say(text="A calculator"))
-        async with asyncio.timeout(WAIT_TIMEOUT):
-            await terminated.wait()
-    finally:
-        await replica.stop()
-    assert attempts == [1, 2]

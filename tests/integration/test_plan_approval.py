@@ -8,7 +8,6 @@ import pytest
 from cli.talk.plan_rendering import describe, describe_changes
 from parley.client import Parley
 from parley.client.errors import RequestRefused
-from parley.protocol.execution_plans import ExecutionPlan
 from services.gateway.rest import plan_tasks
 from shared.bus import Bus
 from shared.settings import Settings
@@ -53,27 +52,6 @@ async def test_without_plan_approval_the_plan_runs_and_each_write_asks(settings:
 async def _waiting(session: Any) -> list[dict[str, Any]]:
     snapshot = await session.snapshot()
     return [action.model_dump() for action in snapshot.approval_request.actions]
-
-
-async def test_a_plan_that_starts_without_approval_needs_no_model_call_to_start(settings: Settings, bus: Bus) -> None:
-    """The draft spends the budget, so a model call after it would ask about the budget."""
-    async with serving_plans(settings, plan(WHO, LOOK)) as rest:
-        plan_settings = {"require_plan_approval": False, "token_budget": 1}
-        done = await rest.post(request="Look my order up", settings=plan_settings)
-        assert (done["status"], done["question"]) == ("completed", "")
-
-
-async def test_a_users_own_plan_and_its_next_version_run_without_approval_too(settings: Settings, bus: Bus) -> None:
-    async with serving_plans(settings) as rest, Parley(rest.url) as parley:
-        plans, no_approval = parley.execution_plans, {"require_plan_approval": False}
-        first = await plans.store("Look it up", STEPS, settings=no_approval)
-        assert (first.status, first.user_approved) == ("completed", False)
-        second = await plans.modify(first, steps=[STEPS[0], STEPS[1] | {"id": "s2"}, CALL | {"id": "s3"}])
-        assert (second.status, second.user_approved, second.number) == ("executing", False, 2)
-        assert {step.id: step.status for step in second.steps} == {"s1": "finished", "s2": "finished", "s3": "planned"}
-        assert await order_status(settings) == "pending"
-        with pytest.raises(RequestRefused):
-            await parley.execution_plans.store("Look it up", STEPS, settings={"require_plan_approval": "perhaps"})
 
 
 async def test_a_preapproved_step_runs_with_any_values(settings: Settings, bus: Bus) -> None:
@@ -139,13 +117,3 @@ async def test_a_plans_previews_show_what_its_writes_would_change_now(
         assert (after.version, after.steps.keys() & {"s2"}) == (stored.version, set())
         await rest.get(f"/{stored.session_id}.t999/previews")
         assert rest.status == 404
-
-
-async def test_a_plan_is_shown_without_previews_if_they_are_unavailable(settings: Settings, bus: Bus) -> None:
-    async with serving_plans(settings, plan(WHO, LOOK, BY_REFERENCE)) as rest, Parley(rest.url) as parley:
-        drafted = await parley.execution_plans.generate("Cancel my order")
-        previews = await parley.execution_plans.previews(drafted)
-        assert (previews.steps, describe_changes(drafted, previews)) == ({}, "")
-        text = describe(drafted, 80)
-        assert f"--version {drafted.version} --preapprove s3" in text
-        assert ExecutionPlan.model_validate_json(drafted.model_dump_json()) == drafted

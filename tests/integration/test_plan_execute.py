@@ -7,7 +7,6 @@ from parley.client import Parley
 from shared.bus import Bus
 from shared.settings import Settings
 from shared.store import PlanStoreClient
-from tests.integration.test_execution_plan import LOOK, WHO, WRONG, plan
 from tests.integration.test_execution_plans_rest import STEPS, PlanRestClient, serving_plans
 from tests.support.stack import working
 from tests.support.timeouts import WAIT_TIMEOUT
@@ -39,24 +38,6 @@ async def test_execute_right_after_an_approval_attempts_a_failing_step_once(sett
             assert result["result"], "execute also waits for the report"
 
 
-async def test_a_program_that_approves_and_executes_attempts_a_failing_step_once(settings: Settings, bus: Bus) -> None:
-    async with serving_plans(settings) as rest, Parley(rest.url) as parley:
-        plans = parley.execution_plans
-        for approves in (
-            lambda plan: plans.approve(plan, wait=None),
-            lambda plan: approved_then(plan, plans.execute),
-            lambda plan: approved_then(plan, plans.wait),
-        ):
-
-            async def approved_then(plan: Any, then: Any) -> Any:
-                return await then(await plans.approve(plan))
-
-            result = await approves(await plans.store("Find a customer", FAILS))
-            assert (result.status, result.steps[0].attempt, bool(result.result)) == ("failed", 1, True)
-            assert (await plans.execute(result)).steps[0].attempt == 1
-            assert (await plans.execute(result, retry=True)).steps[0].attempt == 2
-
-
 async def test_no_request_is_refused_before_a_failure_is_reported(settings: Settings, bus: Bus) -> None:
     """The status is `failed` once the verifier has judged; the session rests once the generator has reported."""
     async with serving_plans(settings, services=("planner", "executor", "verifier")) as rest:
@@ -78,17 +59,6 @@ async def test_two_programs_start_an_approved_plan_once(settings: Settings, bus:
         approved = await plans.approve(await plans.store("Find a customer", FAILS), start=False)
         results = await asyncio.gather(*(plans.execute(approved) for _ in range(4)))
         assert {(result.status, result.steps[0].attempt) for result in results} == {("failed", 1)}
-
-
-async def test_a_stopped_plan_goes_on_only_when_it_is_told_to(settings: Settings, bus: Bus) -> None:
-    async with serving_plans(settings, services=("executor",)) as rest, Parley(rest.url) as parley:
-        plans = parley.execution_plans
-        started = await plans.approve(await plans.store("Look it up", STEPS))
-        assert started.working
-        await parley.session(started.session_id).stop()
-        stopped = await plans.execute(started)
-        assert (stopped.status, stopped.working) == ("paused", False)
-        assert (await plans.execute(stopped, retry=True, wait=0)).status == "executing"
 
 
 async def test_a_plan_that_is_paused_is_not_working(settings: Settings, bus: Bus) -> None:
@@ -114,12 +84,3 @@ async def test_a_plan_that_is_paused_is_not_working(settings: Settings, bus: Bus
         assert (await plans.execute(paused, retry=True, wait=0)).working
         await parley.session(started.session_id).send(type="pause")
         assert (await plans.modify(paused, "Only find me", wait=0)).working, "a message is answered during a pause"
-
-
-async def test_the_planners_plan_is_executed_like_any_other(settings: Settings, bus: Bus) -> None:
-    async with serving_plans(settings, plan(WHO, WRONG), plan(WHO, LOOK)) as rest, Parley(rest.url) as parley:
-        plans = parley.execution_plans
-        failed = await plans.approve(await plans.generate("Look my order up"), wait=None)
-        assert failed.status == "failed"
-        changed = await plans.modify(failed, "It is another one")
-        assert (await plans.execute(await plans.approve(changed))).status == "completed"

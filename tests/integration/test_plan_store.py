@@ -119,34 +119,6 @@ async def test_a_session_is_loaded_read_and_purged(
     assert refusal.value.code == "purged"
 
 
-async def test_events_are_projected_as_the_bus_delivers_them(
-    service: PlanStore, store: PlanStoreClient, bus: Bus
-) -> None:
-    ids = [f"s{n}" for n in range(10)]
-    await asyncio.gather(*(commit_all(bus, session_id, c.Say(text="Write it"), PLAN) for session_id in ids))
-    await eventually(
-        lambda: store.ask("session.list", states=["text_plan_approval"]), lambda page: bool(page["total"] == 10)
-    )
-    before = await rows(service.database)
-    assert len(before["journal"]) == 20
-
-
-async def test_garbage_on_the_stream_is_quarantined_and_later_events_are_projected(
-    service: PlanStore, store: PlanStoreClient, bus: Bus, session_id: str
-) -> None:
-    jetstream = bus.client.jetstream()
-    await jetstream.publish(f"session.{session_id}.planner.message.received", b"\xff\x00")
-    await jetstream.publish("session.two", b"too short a subject")
-    await jetstream.publish("session.nö.planner.x", b"{}")
-    loaded = await store.load(session_id)
-    assert (loaded.session.version, loaded.position) == (0, 1)
-    after, _ = await commit(bus.log, loaded, c.Say(text="Write a calculator"), person())
-    await jetstream.publish(f"session.{session_id}.nobody.x.y", b"{}")
-    assert (await store.load(session_id, at_least=5)).session == after.session
-    page = await eventually(lambda: store.ask("dead.list"), lambda page: bool(page["parked_total"] == 3))
-    assert {parked["position"] for parked in page["parked"]} == {1, 3, 5}
-
-
 @pytest.mark.races
 async def test_an_approval_expires_by_the_brokers_timer(service: PlanStore, bus: Bus, session_id: str) -> None:
     async with next_message(bus, f"{session_id}.*.approval.expired") as expired:

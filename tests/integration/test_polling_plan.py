@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from parley.events import facts
-from parley.events.values import SessionSettings
 from services.plan_store.app import PlanStore
 from services.plan_store.scheduler.polling import WAKE, PollProgress, WakeTimer, read_timer
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
@@ -17,7 +16,7 @@ from shared.domain.polling import polls_by_action
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
 from shared.settings import Settings
-from tests.integration.test_waiting_plan import SERVICES, approved_plan, results, step
+from tests.integration.test_plan_steps import SERVICES, approved_plan, results, step
 from tests.support.stack import Person, working
 from tests.support.timeouts import WAIT_TIMEOUT
 
@@ -132,24 +131,3 @@ async def test_a_pause_suspends_polling_and_a_stop_ends_it(settings: Settings, b
         await ann.does(c.Stop())
         stopped = await ann.phase("resting")
         assert polls_by_action(stopped) == {}
-
-
-async def test_a_plan_with_an_invalid_polling_step_fails_before_it_begins(
-    settings: Settings, bus: Bus, session_id: str
-) -> None:
-    for wrong, reason in (
-        ({"tool": "write_file", "arguments": {"name": "a", "text": "b"}}, "does more than read"),
-        ({"condition": "output.status == 1"}, "more than a condition may hold"),
-        ({"condition": "1 < 2"}, "names nothing"),
-        ({"every": 5}, "from 10 to 86,400 seconds"),
-        ({"every": 10, "at_most": 86_400}, "more than 1,000 times"),
-        ({"tool": "nothing"}, "there is no tool “nothing”"),
-        ({"arguments": {"x": 1}}, "list_files"),
-    ):
-        draft = StepsDraft(goal="Wait", steps=[polls(**wrong)])
-        ann = Person(bus, f"{session_id}{abs(hash(reason))}")
-        async with working(settings, ScriptedModel(*[draft] * 5), *SERVICES):
-            await ann.does(c.Say(text="Wait", workflow="execution_plan", settings=SessionSettings(recall=False)))
-            failed = await ann.phase("awaiting_approval", "failed")
-        assert failed.failure, reason
-        assert reason in failed.failure.reason

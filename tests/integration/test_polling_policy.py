@@ -16,8 +16,8 @@ from shared.domain.polling import polls_by_action
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
 from shared.settings import Settings
+from tests.integration.test_plan_steps import SERVICES, step
 from tests.integration.test_polling_plan import fire_poll_timer, polls, wait_for_poll
-from tests.integration.test_waiting_plan import SERVICES, step
 from tests.support.stack import Person, working
 
 PROGRAM = {"tool": "run_program", "arguments": {"code": "print('ran', end='')"}, "condition": "output"}

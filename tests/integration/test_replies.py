@@ -8,14 +8,13 @@ import pytest
 
 from parley.events import SessionEvent, facts
 from parley.events.values import SessionSettings
-from parley.reply import AcceptedOffer, WordsDraft
+from parley.reply import WordsDraft
 from services.generator.agentflow import AnswerDraft
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
-from services.verifier.agentflow import TurnVerdict
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.domain.session import Session, undecided_actions
+from shared.domain.session import Session
 from shared.llm.scripted import Scripted
 from shared.settings import Settings
 from tests.support import stack
@@ -116,42 +115,6 @@ async def test_an_offer_that_is_taken_is_reviewed_and_finished_steps_are_not_rep
         assert started(await ann.events()) == ["a", "b", "d"]
 
 
-async def test_an_offer_that_is_kept_lets_the_plan_go_on_as_it_was(
-    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
-) -> None:
-    tools.calls["a"].hold()
-    async with executing(settings, bus, session_id, plan(A, B, C), plan(A)) as (ann, _):
-        await tools.calls["a"].arrived()
-        await ann.does(c.Say(text="Or do not send it?"))
-        offered = await ann.sees(lambda session: session.offer is not None)
-        tools.calls["a"].release()
-        await ann.sees(lambda session: session.work is None)
-        assert tools.made == ["a", "b"]
-        await ann.does(c.KeepOffer(version=offered.offer.version))  # type: ignore[union-attr]
-        ended = await ann.phase("resting", "failed")
-        assert (ended.plan and (ended.plan.number, ended.plan.status), tools.made) == (
-            (1, "completed"),
-            ["a", "b", "c"],
-        )
-
-
-async def test_words_can_take_the_offer(settings: Settings, bus: Bus, session_id: str, tools: HeldTools) -> None:
-    tools.calls["a"].hold()
-    replies = (plan(A, B, C), plan(A, say="Without sending it."), AcceptedOffer())
-    async with executing(settings, bus, session_id, *replies) as (ann, model):
-        await tools.calls["a"].arrived()
-        await ann.does(c.Say(text="Can we do without sending it?"))
-        await ann.sees(lambda session: session.offer is not None)
-        await ann.does(c.Say(text="Yes, do that"))
-        await ann.sees(lambda session: session.plan is not None and session.plan.number == 2)
-        tools.calls["a"].release()
-        await ann.sees(lambda session: not session.left_running)
-        await approve(ann)
-        ended = await ann.phase("resting", "failed")
-        assert (ended.plan and (ended.plan.number, ended.plan.status), tools.made) == ((2, "completed"), ["a"])
-        assert model.prompts[2].sections("message") == ["Can we do without sending it?", "Yes, do that"]
-
-
 async def test_a_message_before_the_start_of_a_write_prevents_it(
     settings: Settings, bus: Bus, session_id: str, tools: HeldTools
 ) -> None:
@@ -199,74 +162,6 @@ async def test_a_reply_whose_planner_was_ended_is_made_once_by_the_next_one(
     assert [prompt.sections("message") for prompt in (first.prompts[1], *second.prompts)] == [[QUESTION], [QUESTION]]
 
 
-async def test_two_quick_messages_are_answered_together(
-    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
-) -> None:
-    tools.calls["a"].hold()
-    replies = (plan(A, B, C), WordsDraft(text="Too late."), ANSWER)
-    async with executing(settings, bus, session_id, *replies) as (ann, model):
-        await tools.calls["a"].arrived()
-        model.writing.hold()
-        await ann.does(c.Say(text=QUESTION))
-        await model.writing.arrived()
-        second = await ann.does(c.Say(text="And why?"))
-        model.writing.release()
-        answered = await ann.sees(lambda session: session.reply is None and session.version > second.version)
-        assert (answered.words.reply, answered.words.unread) == (ANSWER.text, ())
-        assert model.prompts[2].sections("message") == [QUESTION, "And why?"]
-        tools.calls["a"].release()
-        ended = await ann.phase("resting", "failed")
-        assert (ended.plan and ended.plan.status, tools.made) == ("completed", ["a", "b", "c"])
-        assert (await kinds(ann)).count("remark.answered") == 1
-
-
-async def test_a_stop_between_two_messages_loses_neither(
-    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
-) -> None:
-    tools.calls["a"].hold()
-    replies = (plan(A, B, C), WordsDraft(text="Never said."), ANSWER)
-    async with executing(settings, bus, session_id, *replies) as (ann, model):
-        await tools.calls["a"].arrived()
-        model.writing.hold()
-        await ann.does(c.Say(text=QUESTION))
-        await model.writing.arrived()
-        await ann.does(c.Stop())
-        stopped = await ann.phase("resting")
-        assert (stopped.rest_reason, stopped.work, stopped.reply) == ("stopped", None, None)
-        model.writing.release()
-        await ann.does(c.Say(text="And why?"))
-        answered = await ann.sees(lambda session: session.words.reply != "")
-        assert (answered.words.reply, answered.phase) == (ANSWER.text, "resting")
-        assert model.prompts[2].sections("message") == [QUESTION, "And why?"]
-        assert started(await ann.events()) == ["a"]
-        tools.calls["a"].release()
-        await ann.does(c.Retry())
-        ended = await ann.phase("resting", "failed")
-        assert (ended.plan and ended.plan.status, tools.made) == ("completed", ["a", "b", "c"])
-
-
-async def test_a_stop_while_a_plan_waits_only_withdraws_the_message(
-    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
-) -> None:
-    model = HeldModel(plan(A), WordsDraft(text="Never said."), ANSWER)
-    async with working(settings, model):
-        ann = Person(bus, session_id)
-        await ann.does(c.Say(text="Look", workflow="execution_plan"))
-        review = await ann.phase("awaiting_approval")
-        model.writing.hold()
-        await ann.does(c.Say(text=QUESTION))
-        await model.writing.arrived()
-        await ann.does(c.Stop())
-        withdrawn = await ann.sees(lambda session: session.reply is None)
-        assert (withdrawn.phase, withdrawn.plan) == (review.phase, review.plan)
-        model.writing.release()
-        await ann.does(c.Say(text="And why?"))
-        answered = await ann.sees(lambda session: session.words.reply != "")
-        assert (answered.words.reply, answered.phase, answered.plan) == (ANSWER.text, review.phase, review.plan)
-        await approve(ann)
-        assert (await ann.phase("resting", "failed")).plan.status == "completed"  # type: ignore[union-attr]
-
-
 # --- turns of tools: the next one takes the message in
 
 
@@ -301,63 +196,7 @@ async def test_a_message_before_the_start_of_a_turns_write_leads_to_another_turn
         assert "c" not in started(await ann.events())
 
 
-async def test_a_message_during_a_turns_write_is_read_after_it(
-    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
-) -> None:
-    tools.calls["c"].hold()
-    model = HeldModel(
-        TurnDraft(sub_goal="send", actions=[call("c", "send")], final=True),
-        TurnVerdict(status="success", next_action="complete"),
-        NothingToDo(reason="It was sent."),
-        AnswerDraft(text="It was sent before.", confidence=1),
-    )
-    async with working(settings, model):
-        ann = Person(bus, session_id)
-        await begin_turn(ann)
-        await tools.calls["c"].arrived()
-        await ann.does(c.Say(text="Keep it"))
-        tools.calls["c"].release()
-        ended = await ann.phase("resting", "failed")
-        assert (ended.answer.text, tools.made, ended.words.unread) == ("It was sent before.", ["c"], ())
-
-
 # --- what else one event could make due
-
-
-async def test_a_message_over_the_budget_is_refused_in_words_while_a_step_runs(
-    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
-) -> None:
-    """Each scripted call costs 14 tokens, so the plan uses up the budget."""
-    tools.calls["a"].hold()
-    async with executing(settings, bus, session_id, plan(A, B, C), token_budget=14) as (ann, model):
-        await tools.calls["a"].arrived()
-        await ann.does(c.Say(text=QUESTION))
-        refused = await ann.sees(lambda session: session.words.reply != "")
-        assert "could not be answered: The session's budget is spent" in refused.words.reply
-        tools.calls["a"].release()
-        ended = await ann.phase("resting", "failed")
-        assert (ended.plan and ended.plan.status, tools.made, len(model.prompts)) == (
-            *("completed", ["a", "b", "c"]),
-            1,
-        )
-
-
-async def test_a_raised_budget_leads_to_the_reply(
-    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
-) -> None:
-    model = HeldModel(plan(A), ANSWER)
-    async with working(settings, model):
-        ann = Person(bus, session_id)
-        chosen = SessionSettings(token_budget=14)
-        await ann.does(c.Say(text="Look", workflow="execution_plan", settings=chosen))
-        review = await ann.phase("awaiting_approval")
-        await ann.does(c.Say(text=QUESTION))
-        asked = await ann.sees(lambda session: session.question is not None)
-        assert asked.question
-        assert asked.question.about == "budget"
-        await ann.does(c.RaiseBudget(tokens=1_000))
-        answered = await ann.sees(lambda session: session.words.reply != "")
-        assert (answered.words.reply, answered.phase, answered.plan) == (ANSWER.text, "awaiting_approval", review.plan)
 
 
 @pytest.mark.parametrize("following", [[B, C], [step("c", "send", "a")]])
@@ -381,24 +220,3 @@ async def test_a_plan_that_is_resumed_while_a_message_is_answered_goes_on_to_its
         ended = await ann.phase("resting", "failed")
         assert (ended.plan and ended.plan.status, ended.words.reply) == ("completed", ANSWER.text)
         assert tools.made == [*reads, "c"]
-
-
-async def test_a_denial_with_words_is_answered_before_the_plan_is_judged(
-    settings: Settings, bus: Bus, session_id: str, tools: HeldTools
-) -> None:
-    model = HeldModel(plan(A, step("c", "send")), ANSWER)
-    async with working(settings, model):
-        ann = Person(bus, session_id)
-        chosen = SessionSettings(require_plan_approval=False)
-        await ann.does(c.Say(text="Look and send", workflow="execution_plan", settings=chosen))
-        waiting = await ann.phase("awaiting_approval")
-        (action,) = undecided_actions(waiting.turn)
-        model.writing.hold()
-        await ann.does(c.Reject(action_id=action.spec.id, reason="Why send it?"))
-        await model.writing.arrived()
-        assert (await ann.load()).session.work is None
-        model.writing.release()
-        ended = await ann.phase("resting", "failed")
-        assert (ended.plan and ended.plan.status, tools.made, ended.words.reply) == ("failed", ["a"], ANSWER.text)
-        assert (await kinds(ann))[-4:] == ["approval.denied", "remark.answered", "turn.verified", "answer.given"]
-        assert model.prompts[1].sections("message") == ["Why send it?"]

@@ -83,16 +83,6 @@ async def test_a_stop_during_plan_drafting(server: RehearsalServer, person: Watc
     assert await person.event_types() == ["message.received", "session.stopped", "session.retried", "plan.drafted"]
 
 
-async def test_a_stop_while_the_model_s_server_asks_to_wait(server: RehearsalServer, person: Watcher) -> None:
-    await server.fault(fault="429", retry_after=200, times=1)
-    await person.does(c.Say(text=REQUEST))
-    await person.drafting("plan", waits=True)
-    await stop_work(person, server)
-    await person.does(c.Retry())
-    await person.phase("awaiting_approval")
-    assert await person.event_types() == ["message.received", "session.stopped", "session.retried", "plan.drafted"]
-
-
 async def test_a_stop_during_code_and_test_drafting(server: RehearsalServer, person: Watcher) -> None:
     await person.does(c.Say(text=REQUEST))
     await person.phase("awaiting_approval")

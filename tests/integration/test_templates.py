@@ -2,15 +2,15 @@
 
 import asyncio
 import json
-import sys
-from asyncio.subprocess import PIPE, STDOUT
 from contextlib import suppress
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from cli.main import app
 from parley.client import Parley
 from parley.client.errors import RequestRefused
 from parley.protocol.execution_plans import ExecutionPlan
@@ -176,11 +176,10 @@ async def test_templates_work_from_the_terminal(settings: Settings, bus: Bus, tm
     async with serving_plans(settings) as there, Parley(there.url) as parley:
 
         async def run(*words: str) -> str:
-            command = ("-m", "cli.main", "templates", *words, "--url", there.url)
-            process = await asyncio.create_subprocess_exec(sys.executable, *command, stdout=PIPE, stderr=STDOUT)
-            output, _ = await process.communicate()
-            assert process.returncode == 0, output.decode()
-            return output.decode()
+            command = ["templates", *words, "--url", there.url]
+            result = await asyncio.to_thread(CliRunner().invoke, app, command, catch_exceptions=False)
+            assert result.exit_code == 0, result.output
+            return result.stdout
 
         file = tmp_path / "mine.yaml"
         file.write_text(DOCUMENT, encoding="utf-8")
@@ -267,13 +266,6 @@ async def file_of(parley: Parley, there: PlanRestClient, name: str, used: Execut
         return json.loads(answer.text)
 
 
-async def test_the_shipped_template_writes_a_customers_account_to_a_file(settings: Settings, bus: Bus) -> None:
-    async with serving_plans(settings) as there, Parley(there.url) as parley:
-        used = await parley.templates.use("parley-customer-file", {"email": USER["email"]})
-        account = await file_of(parley, there, "customer.json", used)
-        assert account["email"] == USER["email"]
-
-
 async def test_the_shipped_template_writes_order_counts_to_a_file(settings: Settings, bus: Bus) -> None:
     async with serving_plans(settings) as there, Parley(there.url) as parley:
         used = await parley.templates.use("parley-orders-report", {"file": "orders.json"})
@@ -295,8 +287,3 @@ async def test_the_shipped_templates_store_a_response_and_send_a_table(settings:
             assert (await approved(parley, used)).status == "completed"
             sent = json.loads(server.received[-1].body)
             assert (sent["title"], "pending" in dict(sent["rows"])) == ("Orders by status", True)
-
-
-def test_there_are_five_shipped_templates_with_names_and_descriptions() -> None:
-    assert len(shipped_templates()) == 5
-    assert all(template.description and template.parameters for template in shipped_templates().values())

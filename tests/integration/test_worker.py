@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from pydantic import BaseModel
 from parley.events import dump_event
 from parley.events.values import SessionSettings
 from parley.protocol.server import Delta
-from rehearsal.faults import FAULTS
 from services.planner.conversation import PlanDraft, draft_plan
 from shared.bus import Bus, Delivery, Unprocessable
 from shared.domain import commands as c
@@ -27,7 +25,7 @@ from shared.worker import Drafts, Handler, WorkContext, Worker, WorkerDeps
 from shared.worker.worker import StopNotRecorded
 from tests.conftest import person
 from tests.support.inbox import Inbox, consuming, store, until_idle
-from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
+from tests.support.rehearsal_server import rehearsal_server
 from tests.support.stack import Person, working
 from tests.support.timeouts import WAIT_TIMEOUT
 
@@ -268,54 +266,6 @@ async def test_at_a_spent_budget_the_planner_asks_and_continues_once_it_is_raise
     assert len(planner.model.prompts) == 1
     await planner.worker.on_delivery(await planner.does(c.RaiseBudget(tokens=1000)))
     assert (await planner.session()).counts.plans == 2
-
-
-# --- the real model client, with faults of the model
-
-
-@pytest.fixture
-async def server(fault: str) -> AsyncIterator[RehearsalServer]:
-    """A model whose replies may take long, unless they never come."""
-    timeout = 5 if fault == "timeout" else WAIT_TIMEOUT
-    async with rehearsal_server(Settings(model_timeout=timeout, model_outage_timeout=5)) as server:
-        yield server
-
-
-def planner_with(server: RehearsalServer) -> PlannerInMemory:
-    planner = PlannerInMemory()
-    deps = WorkerDeps("planner", planner.store, planner.log, server.model, Drafts(None), server.settings)
-    planner.worker = Worker(deps, draft_plan)
-    return planner
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-async def test_the_work_survives_one_model_fault(server: RehearsalServer, fault: str) -> None:
-    await server.fault(fault=fault, times=1)
-    planner = planner_with(server)
-    await planner.worker.on_delivery(await planner.does(c.Say(text="Help me create a simple calculator")))
-    session = await planner.session()
-    assert session.is_awaiting_user, session.failure
-    assert await planner.event_types() == ["message.received", "plan.drafted"]
-    if fault == "timeout":
-        assert session.spent.calls >= 2, "a busy server may be late twice"
-    else:
-        assert session.spent.calls == len(await server.calls()) == 2
-
-
-@pytest.mark.parametrize("fault", sorted(set(FAULTS) - {"refuse_schema", "refuse_format"}))
-async def test_a_permanent_fault_fails_the_session_and_a_retry_succeeds(server: RehearsalServer, fault: str) -> None:
-    await server.fault(fault=fault, retry_after=0.01)
-    planner = planner_with(server)
-    await planner.worker.on_delivery(await planner.does(c.Say(text="Help me create a simple calculator")))
-    failed = await planner.session()
-    assert failed.failure
-    assert failed.failure.retryable
-    assert len(failed.failure.reason) > 10
-    assert bool(failed.failure.raw) == (fault not in ("429", "500", "timeout"))
-    assert 2 <= len(await server.calls()) <= 4
-    await server.clear_faults()
-    await planner.worker.on_delivery(await planner.does(c.Retry()))
-    assert (await planner.session()).is_awaiting_user
 
 
 # --- drafts on the bus
