@@ -6,6 +6,7 @@ States that differ only in texts and numbers count as one.
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple, get_args
 
 from parley.events import Due, SessionEvent
@@ -210,6 +211,7 @@ def _begin(command: AnyCommand) -> tuple[SessionEvent, Session] | None:
     return _outcome(Session("s"), command, *_givers(Session("s"), command))
 
 
+@cache
 def explore() -> Reachability:
     """Search all reachable states. The result is deterministic. Paused sessions are not explored further."""
     reached = Reachability(defaultdict(set), defaultdict(set), defaultdict(set), set(), {})

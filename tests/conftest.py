@@ -34,6 +34,14 @@ SHARING_A_PARLEY = tuple(
         ("cli", "plain_client", "tasks", "permissions", "wheel", "chaos"),
     )
 )
+# Each row reads the same sources, or makes the same search through all states of a session, and keeps what it found.
+SHARING_A_CACHE = tuple(
+    tuple(f"tests/unit/{name}.py" for name in names)
+    for names in (
+        ("test_architecture", "test_architecture_transcript", "test_named_code", "test_names"),
+        ("test_docs", "test_users", "domain/test_workflows"),
+    )
+)
 
 # The tests of these files wait, kill or race, as do single tests with the marker: `-m races` runs them alone.
 RACING = {
@@ -99,15 +107,16 @@ def _sort_key(item: pytest.Item) -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
-    return OneParleyScheduling(config, log)
+    return RowScheduling(config, log)
 
 
-class OneParleyScheduling(LoadFileScheduling):  # type: ignore[misc]
-    """Runs each file on one worker, and the files of a SHARING_A_PARLEY row on the same one: Parley starts slowly."""
+class RowScheduling(LoadFileScheduling):  # type: ignore[misc]
+    """Runs each file on one worker, and the files of a row on the same one: what they share is slow to make."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = str(super()._split_scope(nodeid))
-        return next((" ".join(files) for files in SHARING_A_PARLEY if file in files), file)
+        rows = (*SHARING_A_PARLEY, *SHARING_A_CACHE)
+        return next((" ".join(files) for files in rows if file in files), file)
 
 
 @pytest.fixture(autouse=True)

@@ -20,8 +20,7 @@ from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.settings import Settings
 from tests.support.executors import executor
-from tests.support.flow_walk import walked
-from tests.support.path_play import waiting
+from tests.support.flow_walk import waiting, walked
 from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
 from tests.support.stack import Person, working
 from tests.support.store import STORE

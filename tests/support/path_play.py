@@ -4,22 +4,19 @@ The rehearsal model's rules stand in for the model. There is no server and no re
 approve every change at once and answer questions from a list.
 """
 
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
-from itertools import count
 from typing import Any, cast
 from uuid import uuid4
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from parley.events.values import Artefact, Planning, Service, SessionSettings, Workflow
-from parley.protocol.flows import FLOWS_LIST, FlowPage, ListFlows
+from parley.events.values import Artefact, Service, SessionSettings, Workflow
+from parley.protocol.flows import FLOWS_LIST
 from parley.protocol.pages import LibraryPage
 from parley.protocol.tools import TOOLS_CHECK, TOOLS_LIST
-from rehearsal.flows.path_planning import invalid_reply
 from rehearsal.openai_schema import CompletionMessage
 from rehearsal.prompt import read_prompt
 from rehearsal.rules import answer
@@ -33,39 +30,25 @@ from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session, undecided_actions
-from shared.domain.state import Action
 from shared.llm import ModelFailed, ModelRequest, ScriptedModel
 from shared.log import SessionAtPosition, accept, commit
 from shared.settings import Settings
 from shared.store import StoreUnavailable
 from shared.testing import InMemoryLog
 from shared.worker import Drafts, Handler, ServiceContext, WorkContext, WorkerDeps
+from tests.support.flow_walk import waiting
 
 MAX_WORK = 400  # steps of services and user for one request: more mean an endless loop
 Responder = Callable[[str, bytes], Awaitable[bytes | None]]
 
 
 class RuleModel:
-    """The rehearsal model without its server. With `nonsense` it replies with invalid paths.
-
-    `instead` maps tasks to the `reply` that the model always gives to them; `asked` counts its calls by task.
-    """
-
-    def __init__(self, *, nonsense: bool = False) -> None:
-        self.nonsense = nonsense
-        self.instead: dict[str, dict[str, Any]] = {}
-        self.asked: Counter[str] = Counter()
-        self._spoilt = count()
+    """The rehearsal model without its server."""
 
     async def ask[R: BaseModel](self, request: ModelRequest[R]) -> R:
         read = read_prompt([CompletionMessage(role=text["role"], content=text["content"]) for text in request.messages])
-        self.asked[read.task] += 1
-        instead = self.instead.get(read.task)
-        message = {"reply": instead} if instead else answer(read)
-        if self.nonsense and read.task == "path" and isinstance(message, dict):
-            message = invalid_reply(message, next(self._spoilt))
         bare_request = ModelRequest(request.role, request.messages, request.reply, request.on_call)
-        return await ScriptedModel(_parse_reply(message, request.reply)).ask(bare_request)
+        return await ScriptedModel(_parse_reply(answer(read), request.reply)).ask(bare_request)
 
 
 def _parse_reply(content: dict[str, Any] | str, reply: type[BaseModel]) -> BaseModel | ModelFailed:
@@ -131,18 +114,14 @@ class LocalServices:
         self.shelves.logs[session_id] = InMemoryLog()
         return ScriptedSession(self, session_id, list(replies), SessionSettings(**({"confirm": "nothing"} | wanted)))
 
-    async def flows(self, session_id: str = "") -> FlowPage:
-        ask = ListFlows(session_id=session_id).model_dump_json().encode()
-        return FlowPage.model_validate_json(await self.bus.request(FLOWS_LIST, ask))
-
 
 @asynccontextmanager
-async def local_services(settings: Settings, model: RuleModel | None = None) -> AsyncIterator[LocalServices]:
+async def local_services(settings: Settings) -> AsyncIterator[LocalServices]:
     """The services, with a real executor over the retail store and database of these settings."""
     bus = LocalBus()
     services = LocalServices(
         settings,
-        model or RuleModel(),
+        RuleModel(),
         {"verifier": verify, "generator": partial(write, rules_of=partial(rules_of, cast(Bus, bus)))},
         bus,
     )
@@ -163,20 +142,11 @@ class ScriptedSession:
     def __init__(self, services: LocalServices, session_id: str, replies: list[str], settings: SessionSettings) -> None:
         self.id = session_id
         self.questions: list[str] = []
-        self.work = 0
         self._services, self._left, self._settings = services, replies, settings
 
-    async def says(
-        self,
-        text: str,
-        *,
-        workflow: Workflow = "flow",
-        until: tuple[str, ...] = (),
-        planning: dict[str, Any] | None = None,
-    ) -> Session:
+    async def says(self, text: str, *, workflow: Workflow = "flow", until: tuple[str, ...] = ()) -> Session:
         """The session once the request is over or one of the phases `until` is reached."""
-        settings = self._settings.model_copy(update={"planning": Planning(**planning)}) if planning else self._settings
-        await self._execute_as_user(c.Say(text=text, workflow=workflow, settings=settings))
+        await self._execute_as_user(c.Say(text=text, workflow=workflow, settings=self._settings))
         for _ in range(MAX_WORK):
             session = await self.session()
             if session.phase in until or not await self._advance(session):
@@ -185,10 +155,6 @@ class ScriptedSession:
 
     async def session(self) -> Session:
         return (await self._services.shelves.load(self.id)).session
-
-    @property
-    def events(self) -> int:
-        return len(self._services.shelves.logs[self.id].messages)
 
     async def _advance(self, session: Session) -> bool:
         """Do the next step of a service or the user; False if none is due."""
@@ -217,7 +183,6 @@ class ScriptedSession:
         log = services.shelves.logs[self.id]
         deps = WorkerDeps(service, services.shelves, log, services.model, Drafts(None), services.settings)
         context = WorkContext(deps, await services.shelves.load(self.id), cause=self.id)
-        self.work += 1
         try:
             command: AnyCommand | None = await services.handlers[service](context)
         except ModelFailed as error:
@@ -229,12 +194,6 @@ class ScriptedSession:
         loaded = await self._services.shelves.load(self.id)
         by = CommandMeta("user:ann", datetime.now(UTC), uuid4().hex[:12])
         await commit(self._services.shelves.logs[self.id], loaded, command, by)
-
-
-def waiting(session: Session) -> Action:
-    """The action that awaits approval."""
-    assert session.turn
-    return next(action for action in session.turn.actions if action.status == "planned" and action.spec.approval_reason)
 
 
 def outputs(session: Session, node: str) -> dict[str, JsonValue] | None:

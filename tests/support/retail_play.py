@@ -68,14 +68,12 @@ REPLIES: dict[str, type[BaseModel]] = {
 
 @dataclass
 class PlayResult:
-    """The result of a request. `deeds` are the tool calls; `calls` counts the model calls, including the answer's."""
+    """The result of a request. `deeds` are the tool calls."""
 
     deeds: list[dict[str, Any]] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
     answer: str = ""
     confidence: float = 0.0
-    evidence: list[str] = field(default_factory=list)
-    calls: int = 0
     turns: int = 0
     changed: Changed = field(default_factory=dict)
     planned: list[dict[str, Any]] = field(default_factory=list)
@@ -98,12 +96,6 @@ def model(role: Any, task: str, sections: Mapping[str, Any], *conversation: Tran
 
 def entry(kind: EntryKind, text: str, by: Speaker = "person") -> TranscriptEntry:
     return TranscriptEntry(1, by, kind, text)
-
-
-def asked(question: str, text: str) -> tuple[TranscriptEntry, TranscriptEntry]:
-    """A question of the planner's, and its answer."""
-    reply = json.dumps({"reply": {"kind": "question", "text": question}})
-    return entry("question", reply, by="planner"), entry("answered", text)
 
 
 def executed(number: int, tool: str, result: object, status: str = "finished", **arguments: Any) -> TranscriptEntry:
@@ -148,7 +140,6 @@ class RetailPlay:
         self, messages: Sequence[Message], reply: type[BaseModel], *, refuse: Any = None, **_: object
     ) -> BaseModel:
         result = ask_rehearsal(messages)
-        self.played.calls += 1
         if issubclass(reply, TurnReply):
             self.played.planned.append(result)
         message = reply.model_validate({"reply": result})
@@ -181,11 +172,7 @@ class RetailPlay:
             assert len(self.played.questions) <= MAX_QUESTIONS, self.played.questions[-1]
             await self._step(cast(WorkContext, self))
         played, session = self.played, self.session
-        played.answer, played.confidence, played.evidence = (
-            session.answer.text,
-            session.answer.confidence,
-            list(session.answer.evidence),
-        )
+        played.answer, played.confidence = session.answer.text, session.answer.confidence
         played.changed, played.turns = self._world.changed, session.counts.turns
         return played
 

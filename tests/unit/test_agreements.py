@@ -11,13 +11,10 @@ from services.planner.flow import PathPlanner
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
-from shared.llm import ScriptedModel
 from shared.llm.dialogue import agreement_reply
-from shared.log import SessionAtPosition
-from shared.settings import Settings
 from shared.story import StoryLine
-from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Drafts, WorkContext, WorkerDeps
+from shared.worker import WorkContext
+from tests.support.work import work_context
 from tests.unit.domain.spec import TO_ALLOW, TO_CODE, TO_DONE, TO_PLAN, draft, edit, given, reject, say, turn
 
 PLAN, CODE, CALLS = (
@@ -83,9 +80,7 @@ def test_a_plan_that_the_person_has_edited_is_what_their_agreement_is_about() ->
 
 
 def context_of(service: Service, session: Session) -> WorkContext:
-    log = InMemoryLog()
-    deps = WorkerDeps(service, InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
-    return WorkContext(deps, SessionAtPosition(session, 0), cause="s:cause")
+    return work_context(service, session)
 
 
 @pytest.mark.parametrize("lines", [TO_PLAN, TO_CODE, TO_ALLOW])

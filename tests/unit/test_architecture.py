@@ -21,34 +21,10 @@ SHARED = {
     *("time_zones", "unavailable", "watchdog", "worker"),
 }
 IMPURE = {
-    "asyncio",
-    "concurrent",
-    "ctypes",
-    "glob",
-    "http",
-    "io",
-    "locale",
-    "logging",
-    "multiprocessing",
-    "os",
-    "pathlib",
-    "platform",
-    "queue",
-    "random",
-    "secrets",
-    "select",
-    "shutil",
-    "signal",
-    "socket",
-    "sqlite3",
-    "ssl",
-    "subprocess",
-    "sys",
-    "tempfile",
-    "threading",
-    "time",
-    "urllib",
-    "uuid",
+    *("asyncio", "concurrent", "ctypes", "glob", "http", "io", "locale", "logging"),
+    *("multiprocessing", "os", "pathlib", "platform", "queue", "random", "secrets", "select"),
+    *("shutil", "signal", "socket", "sqlite3", "ssl", "subprocess", "sys", "tempfile"),
+    *("threading", "time", "urllib", "uuid"),
 }
 CLOCK = {"now", "utcnow", "today", "fromtimestamp"}
 IMPURE_CALLS = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
@@ -92,12 +68,18 @@ def tree(path: Path) -> ast.Module:
 
 
 @cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """All nodes of the module's tree."""
+    return tuple(ast.walk(tree(path)))
+
+
+@cache
 def imports(path: Path) -> frozenset[str]:
     """The modules that this one imports, also inside functions; relative imports are resolved.
 
     `from a import b` counts as both `a` and `a.b`, since `b` may be a module or a name in `a`.
     """
-    return frozenset(dotted for node in ast.walk(tree(path)) for dotted in imported_modules(node, path))
+    return frozenset(dotted for node in nodes(path) for dotted in imported_modules(node, path))
 
 
 def imported_modules(node: ast.AST, path: Path) -> set[str]:
@@ -152,7 +134,7 @@ def disallowed_imports(path: Path, *allowed: str) -> list[str]:
 
 def calls(path: Path) -> set[str]:
     """The names of called functions: `f` for `f()`, `.g` for `x.g()`."""
-    functions = [node.func for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
+    functions = [node.func for node in nodes(path) if isinstance(node, ast.Call)]
     plain = {function.id for function in functions if isinstance(function, ast.Name)}
     return plain | {f".{function.attr}" for function in functions if isinstance(function, ast.Attribute)}
 
@@ -226,7 +208,7 @@ def test_only_settings_read_the_environment() -> None:
     for path in sources(*CODE):
         if is_within(path, *READ_ENVIRONMENT):
             continue
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             if isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv", "getenvb"):
                 wrong.append(f"{name(path)}:{node.lineno} reads os.{node.attr}")
         wrong += [
@@ -326,7 +308,7 @@ def workflow_branches(path: Path) -> set[int]:
     """The lines that depend on a workflow's name, or on the `kind` or `path` of a plan or turn."""
     tests: list[ast.expr] = []
     compared: list[ast.expr] = []
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         match node:
             case ast.If() | ast.IfExp() | ast.While():
                 tests.append(node.test)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.test_architecture import forbidden_imports, is_within, name, sources, tree
+from tests.unit.test_architecture import forbidden_imports, is_within, name, nodes, sources
 
 # They make it, tell prompts what it says, and hand it over to a fork.
 TELL = ("shared/domain/transcript", "shared/domain/transcript_queries", "shared/domain/forks")
@@ -28,7 +28,7 @@ def test_only_evolve_imports_what_makes_it_and_nothing_imports_what_it_says() ->
 def transcript_reads(path: Path) -> set[int]:
     """The lines that name a session's transcript in any way but as a field of its class."""
     lines: set[int] = set()
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         match node:
             case ast.Attribute(attr="transcript") | ast.Constant(value="transcript") | ast.keyword(arg="transcript"):
                 lines.add(node.lineno)

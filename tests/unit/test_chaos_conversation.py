@@ -10,7 +10,7 @@ from parley.events.values import ActionAttempt, Effect, SessionSettings, Step
 from shared.domain import commands as c
 from shared.domain.event_meta import event_meta
 from shared.domain.session import Session
-from shared.story import Story, StoryLine, finish_action
+from shared.story import Story, StoryLine
 
 ASK, ANSWER = c.Say(text="How long?"), c.AnswerRemark(text="Not long.")
 
@@ -89,10 +89,3 @@ def test_a_change_that_begins_while_something_is_open_is_early(lines: Iterable[S
     assert (conversation.changes, conversation.early) == (0, [])
     conversation.add(started(story, "pay"), story.session)
     assert (conversation.changes, len(conversation.early)) == (1, 1)
-
-
-def test_a_change_that_begins_after_the_answer_is_not_early() -> None:
-    look = finish_action("t2.look", ok=True)
-    for lines in ((ASK, look, ANSWER), (ASK, PLAN, look, c.KeepOffer())):
-        conversation = conversation_of(running(*lines, c.Start()))
-        assert (conversation.changes, conversation.early) == (1, [])

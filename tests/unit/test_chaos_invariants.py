@@ -118,10 +118,6 @@ def test_all_invariants_are_checked_and_hold() -> None:
     assert all(result.checked for result in run.values())
 
 
-def test_empty_evidence_checks_nothing() -> None:
-    assert [result.checked for result in check_invariants(Evidence(), grace=GRACE)] == [0] * len(ALL)
-
-
 def test_an_uncertain_write_may_be_done_or_not_and_is_counted() -> None:
     for times, word in ((1, "done"), (0, "not done")):
         run = replace(evidence(recorded_session(is_note_known=False)), notes={"hello": times})
@@ -160,13 +156,6 @@ def approve_plan(session: RecordedSession) -> None:
 def test_an_uncertain_note_that_is_repeated_may_be_written_once_or_twice() -> None:
     session = session_that_repeats_an_uncertain_step()
     for times, broken in ((0, True), (1, False), (2, False), (3, True)):
-        run = replace(evidence(session), effects=[], worlds={}, replayed_worlds={}, notes={"hello": times})
-        assert ("I4" in violated(run)) == broken, times
-
-
-def test_an_uncertain_note_stays_uncertain_once_its_step_is_left_out() -> None:
-    session = session_that_repeats_an_uncertain_step(leaves_out=True)
-    for times, broken in ((0, False), (1, False), (2, True)):
         run = replace(evidence(session), effects=[], worlds={}, replayed_worlds={}, notes={"hello": times})
         assert ("I4" in violated(run)) == broken, times
 
@@ -372,13 +361,3 @@ def test_a_malformed_message_is_allowed_only_if_the_suite_itself_published_it() 
     run = log_with(between)(evidence())
     assert violated(run) == {"I2"}
     assert violated(replace(run, poison_positions=frozenset({4}))) == set()
-
-
-def test_a_busy_machine_extends_the_time_limit() -> None:
-    late = exited(0, "SIGTERM", GRACE + 6.0)(evidence())
-    assert violated(late) == {"I8"}
-    assert violated(replace(late, exits=[ended._replace(late_seconds=2.0) for ended in late.exits])) == set()
-    assert violated(replace(late, exits=[ended._replace(starved_seconds=2.0) for ended in late.exits])) == set()
-    assert violated(replace(late, exits=[ended._replace(load_factor=2.0) for ended in late.exits])) == set()
-    very_late = exited(0, "SIGTERM", 20.0)(evidence())
-    assert violated(replace(very_late, exits=[ended._replace(load_factor=9.0) for ended in very_late.exits])) == {"I8"}

@@ -109,16 +109,6 @@ def test_a_new_session_takes_a_line_as_its_request() -> None:
     assert sent(interpret(" A calculator ", view)) == m.UserMessage(type="user_message", content="A calculator")
 
 
-def test_a_request_makes_the_planner_work_until_the_review_comes() -> None:
-    chat = ChatScenario()
-    assert chat.does(c.Say(text="calc")).is_working
-    assert chat.view.worker == "planner"
-    view = chat.does(PLAN)
-    assert view.request
-    assert view.request.kind == "plan"
-    assert not view.is_working
-
-
 def test_an_approval_names_the_version_and_the_hash_on_the_screen() -> None:
     chat = ChatScenario()
     view = chat.does(c.Say(text="calc"), PLAN)
@@ -155,15 +145,6 @@ def test_replan_names_the_plan_or_code_in_review() -> None:
     assert sent(interpret("replan", view)) == m.Replan(
         type="replan", plan_type="code", version=chat.session.code.version
     )
-
-
-def test_feedback_on_code_goes_to_the_generator_and_on_a_plan_to_the_planner() -> None:
-    chat = ChatScenario()
-    coded(chat)
-    assert chat.does(c.Say(text="floats")).worker == "generator"
-    chat = ChatScenario()
-    chat.does(c.Say(text="calc"), PLAN)
-    assert chat.does(c.Say(text="shorter")).worker == "planner"
 
 
 def test_a_question_offers_its_options_and_accepts_other_text() -> None:
@@ -297,16 +278,6 @@ def test_a_client_that_joins_later_gets_the_same_request() -> None:
             view = fold(view, message, late_screen)
         assert (view.request, choices(view)) == (chat.view.request, choices(chat.view)), step
         assert (late_screen.journal, view.plan) == (chat.screen.journal, chat.view.plan)
-
-
-def test_spending_and_renaming_leave_the_review_open() -> None:
-    chat = ChatScenario()
-    view = chat.does(c.Say(text="calc"), PLAN)
-    review = view.request
-    view = chat.does(c.Rename(title="Mine"))
-    assert view.request == review
-    assert view.sections
-    assert view.sections.title == "Mine"
 
 
 def delta(offset: int, text: str, draft: str = "d1", *, work: int = 1) -> ScreenDelta:

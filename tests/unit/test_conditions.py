@@ -74,13 +74,6 @@ def test_other_python_syntax_is_refused(text: str) -> None:
         Condition(text)
 
 
-def test_an_error_says_what_is_wrong() -> None:
-    with pytest.raises(BadCondition, match=r"“len\(tables\)” is more than a condition may hold: names"):
-        Condition("len(tables) > 1")
-    with pytest.raises(BadCondition, match="“kind ==” is no expression: invalid syntax"):
-        Condition("kind ==")
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -105,10 +98,6 @@ def test_deep_conditions_are_refused_in_words(text: str, words: str) -> None:
 )
 def test_long_conditions_have_a_value(text: str) -> None:
     assert Condition(text).holds({}) in (True, False)
-
-
-def test_a_condition_lists_its_names() -> None:
-    assert Condition('a == "b" or c in [d, 1]').names == {"a", "c", "d"}
 
 
 VALUES = st.recursive(

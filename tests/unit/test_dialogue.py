@@ -9,14 +9,13 @@ from parley.reply import MAX_OPTION, AcceptedOffer, AskedQuestion, QuestionDraft
 from services.generator.conversation import CodeReply
 from services.generator.conversation import build_prompt as code_prompt
 from services.planner.agentflow_prompt import TurnReply
-from services.planner.conversation import PlanDraft, PlanReply, draft_plan
+from services.planner.conversation import PlanReply
 from services.planner.execution_plan_prompt import StepsReply
 from services.planner.flow_prompt import PathReply
 from services.verifier.conversation import build_tests_prompt, build_verdict_prompt
 from shared.domain import commands as c
 from shared.domain.fast_replace import replace
 from shared.domain.session import Session
-from shared.llm import ScriptedModel
 from shared.llm.dialogue import (
     EXECUTING,
     MAX_QUESTIONS,
@@ -27,12 +26,9 @@ from shared.llm.dialogue import (
     waiting_sections,
 )
 from shared.llm.sections import capabilities
-from shared.log import SessionAtPosition
 from shared.sandbox import Limits
 from shared.settings import Settings
 from shared.story import StoryLine
-from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.support.prompt_sessions import CODED, PLAN_RUNS, RUN
 from tests.unit.domain.spec import TO_ALLOW, TO_DONE, TO_PLAN, VERIFYING, act, draft, given, request, say, turn, verdict
 
@@ -117,17 +113,6 @@ def test_a_repeated_question_is_refused(text: str) -> None:
     assert "asked that already" in refuse(PlanReply(reply=together))
     assert refuse(PlanReply(reply=QuestionDraft(text="Which size?"))) == ""
     assert refuse(PlanReply.model_validate({"reply": {"kind": "plan", "goal": text, "steps": ["Ask"]}})) == ""
-
-
-async def test_the_model_gets_another_try_after_a_repeated_question() -> None:
-    plan = PlanDraft.model_validate({"goal": "A game", "steps": ["Draw it"]})
-    log, model = InMemoryLog(), ScriptedModel(QuestionDraft(text="How large?"), plan)
-    deps = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
-    drafted = await draft_plan(WorkContext(deps, SessionAtPosition(session(*ASKED), 0), cause="s:cause"))
-    assert isinstance(drafted, c.DraftPlan)
-    [prompt] = model.prompts
-    assert json.loads(prompt.messages[-2]["content"])["reply"]["text"] == "How large?"
-    assert "8 by 8" in prompt.data
 
 
 def test_replies_become_commands() -> None:

@@ -169,10 +169,6 @@ def test_a_comment_begins_its_line_or_has_a_space(text: str) -> None:
     assert read_yaml(text) == {"a": "b"}
 
 
-def test_json_keeps_invisible_characters_in_texts() -> None:
-    assert read_json(MARK + f'{{"a": "x{MARK}\u200b"}}') == {"a": f"x{MARK}\u200b"}
-
-
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32"])
 def test_other_encodings_are_named(encoding: str) -> None:
     with pytest.raises(BadDocument, match="not UTF-8 text, but UTF-16 or UTF-32: save it as UTF-8"):
@@ -182,7 +178,3 @@ def test_other_encodings_are_named(encoding: str) -> None:
 def test_bytes_that_are_no_text_are_placed() -> None:
     with pytest.raises(BadDocument, match="not UTF-8 text: save it as UTF-8, in line 2"):
         decode("a: 1\nb: é".encode("latin-1"))
-
-
-def test_halves_of_a_character_in_json_are_one_character() -> None:
-    assert read_yaml('a: "\\ud83d\\ude00"') == {"a": "😀"}

@@ -55,12 +55,6 @@ async def test_edits_are_applied_one_after_the_other() -> None:
     assert command == c.DraftCode(code=CODE.replace(LAST, LAST.replace("7", "700")), wish="take 700")
 
 
-def test_a_small_change_takes_a_fraction_of_the_characters() -> None:
-    whole = CodeDraft(code=CODE.replace(LAST, LAST.replace("7", "8"))).model_dump_json()
-    parts = edits((LAST, LAST.replace("7", "8"))).model_dump_json()
-    assert (len(whole), len(parts)) == (961, 129)
-
-
 @pytest.mark.parametrize(
     ("code", "pair", "why"),
     [
@@ -96,12 +90,6 @@ async def test_edits_are_of_the_program_as_the_person_left_it() -> None:
 async def test_without_a_program_nothing_is_edited() -> None:
     with pytest.raises(ValueError, match="edits"):
         await write_code(work_context("generator", given(say(), PLAN, approve).session, edits(("a", "b"))))
-
-
-def test_edits_are_shown_while_they_are_written() -> None:
-    partial = {"kind": "edits", "edits": [{"find": "a\nb\n", "replace": "c"}, {"find": "d"}, None]}
-    assert shown_code(partial) == "- a\n- b\n+ c\n- d"
-    assert shown_code({"kind": "edits", "edits": None}) == ""
 
 
 # --- a plan in words
@@ -146,13 +134,6 @@ async def test_a_step_that_comes_for_one_that_the_person_wrote_is_another_step()
     mine.when(command).then("plan.drafted", drops=("Say goodbye",))
 
 
-async def test_changes_may_bring_a_goal_and_clear_the_notes() -> None:
-    reply = changes({"op": "remove", "id": "s1"}, goal="a sum", notes="")
-    command = await draft_plan(work_context("planner", given(*PLANNED).session, reply))
-    assert isinstance(command, c.DraftPlan)
-    assert (command.goal, command.notes) == ("a sum", "")
-
-
 WRONG = [
     {"op": "remove", "id": "s9"},
     {"op": "move", "id": "s1", "after": "s1"},
@@ -195,25 +176,9 @@ async def test_changes_that_lead_to_no_valid_plan_are_refused_with_the_reason(
     assert why in refusal(changes(change), context.session.plan, known, PlanDraft)
 
 
-async def test_a_long_plan_of_the_persons_own_is_changed() -> None:
-    drafted = given(say(), PLAN).session
-    assert drafted.plan
-    own = given(c.EditPlan(base=drafted.plan.version, steps=lines(100)), say("reword"), begin=drafted)
-    reply = changes({"op": "replace", "id": "s1", "step": {"text": "Reworded"}})
-    command = await draft_plan(work_context("planner", own.session, reply))
-    assert isinstance(command, c.DraftPlan)
-    assert [step.text for step in command.steps] == ["Reworded", *(step.text for step in lines(100)[1:])]
-
-
 async def test_without_a_plan_nothing_is_changed() -> None:
     with pytest.raises(ValueError, match="changes"):
         await draft_plan(work_context("planner", given(say()).session, changes({"op": "remove", "id": "s1"})))
-
-
-def test_changed_steps_are_shown_while_they_are_written() -> None:
-    partial = {"kind": "changes", "changes": [{"op": "remove", "id": "s1"}, {"step": {"text": "Wa"}}, None]}
-    assert shown_plan(partial) == "Wa"
-    assert shown_steps({"changes": [{"step": {"tool": "print", "text": "Pri"}}]}) == "1. Pri `print`"
 
 
 @pytest.mark.parametrize("name", ["edits", "changes", "steps", "actions", "paths"])

@@ -1,18 +1,12 @@
 """The executor: batches of calls, deadlines, stops, crashes, and large results."""
 
 import asyncio
-from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from parley.events import facts
-from parley.events.values import Effect, SessionSettings
-from services.executor.result_limits import EXCERPT
-from services.executor.tools import MAX_RESULT, ToolInvocation, ToolResult
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.log import SessionAtPosition, commit
+from parley.events.values import Effect
+from services.executor.tools import ToolInvocation, ToolResult
 from tests.support.executor_bench import (
     ArtefactDict,
     ExecutorBench,
@@ -55,56 +49,6 @@ async def test_reads_run_concurrently() -> None:
     assert all(outcome.ok for outcome in bench.outcomes().values())
 
 
-async def test_writes_run_one_after_the_other_in_the_order_of_the_plan() -> None:
-    order: list[Any] = []
-
-    async def writes(call: ToolInvocation) -> ToolResult:
-        order.append(("begins", call.arguments["n"]))
-        await asyncio.sleep(0)
-        order.append(("ends", call.arguments["n"]))
-        return ToolResult(ok=True)
-
-    bench = ExecutorBench(*(act("write", n, "write") for n in (1, 2)), tools=(tool("write", writes, "write"),))
-    await bench.run()
-    assert order == [("begins", 1), ("ends", 1), ("begins", 2), ("ends", 2)]
-
-
-async def test_a_calls_key_names_session_turn_action_and_attempt() -> None:
-    keys: list[str] = []
-
-    async def notes(call: ToolInvocation) -> ToolResult:
-        keys.append(call.key)
-        return ToolResult(ok=True)
-
-    await ExecutorBench(act("note", 1, "write"), tools=(tool("note", notes, "write", keyed=True),)).run()
-    assert keys == ["s/1/1.1/1"]
-
-
-async def test_the_key_stays_the_same_when_the_user_sends_another_request() -> None:
-    """An action keeps its turn's key, even if the user stops and sends another request while it runs."""
-    keys: list[str] = []
-
-    async def moves_on(call: ToolInvocation) -> ToolResult:
-        if not keys:
-            loaded = SessionAtPosition(bench.context.session, bench.log.last("s"))
-            other = SessionSettings(recall=False)
-            for command in (c.Stop(), c.Say(text="Something else", settings=other)):
-                loaded, _ = await commit(
-                    bench.log,
-                    loaded,
-                    command,
-                    CommandMeta("user:local", datetime.now(UTC), command.__class__.__name__),
-                )
-        keys.append(call.key)
-        return ToolResult(ok=True)
-
-    bench = ExecutorBench(*(act("write", n, "write") for n in (1, 2)), tools=(tool("write", moves_on, "write"),))
-    await bench.run()
-    assert bench.context.session.turn is None
-    assert keys == ["s/1/1.1/1", "s/1/1.2/1"]
-    assert list(bench.outcomes()) == ["1.1", "1.2"]
-
-
 # --- deadlines and uncertain outcomes
 
 
@@ -133,11 +77,6 @@ async def test_a_keyed_write_that_times_out_is_called_again_with_the_same_key() 
     assert bench.outcomes()["1.1"].result == "done"
 
 
-async def test_a_write_that_raises_is_uncertain() -> None:
-    bench = ExecutorBench(act("write", 1, "write"), tools=(tool("write", failing(OSError("cut")), "write"),))
-    assert (await bench.run())[-1].type == "action.uncertain"
-
-
 @pytest.mark.parametrize(
     ("effect", "keyed", "kind"),
     [
@@ -158,12 +97,6 @@ async def test_actions_that_were_running_when_the_executor_crashed(effect: Effec
     bench = ExecutorBench(act("run", 1, effect, "started"), tools=(tool("run", runs, effect, keyed=keyed),))
     assert [event.type for event in await bench.run()] == [kind]
     assert len(ran) == (kind == "actions.finished")
-
-
-async def test_a_started_write_whose_tool_was_removed_is_uncertain() -> None:
-    assert [event.type for event in await ExecutorBench(act("gone", 1, "write", "started")).run()] == [
-        "action.uncertain"
-    ]
 
 
 # --- stop
@@ -218,18 +151,6 @@ async def test_an_executor_that_shuts_down_reports_its_writes_and_leaves_keyed_o
 
 
 # --- size
-
-
-async def test_a_large_result_is_stored_after_its_outcome() -> None:
-    large = "é" * MAX_RESULT
-    bench = ExecutorBench(act("talk"), tools=(tool("talk", returning(large)),))
-    _, finished, stored = await bench.run()
-    result = bench.outcomes()["1.1"]
-    assert (result.ok, result.size, result.result) == (True, 2 * MAX_RESULT, "é" * EXCERPT + "…")
-    assert (finished.type, bench.context.session.phase) == ("actions.finished", "verifying")
-    assert isinstance(stored, facts.ResultStored)
-    assert (stored.artefact.name, stored.artefact.size) == ("s/1/1.1/1", 2 * MAX_RESULT)
-    assert bench.artefacts.kept["s/1/1.1/1"].decode() == large
 
 
 async def test_a_large_result_that_cannot_be_stored_is_reported_as_lost() -> None:

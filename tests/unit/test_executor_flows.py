@@ -8,7 +8,6 @@ import pytest
 from parley.events import facts
 from parley.events.values import ActionSpec
 from parley.flow import Flow, NodeResult, NodeRun, Outputs, node
-from parley.protocol.tools import ListTools, PreviewCall, ToolPage
 from services.executor.sources import nodes
 from services.executor.tools import ToolInvocation, ToolResult
 from shared.domain import commands as c
@@ -108,28 +107,6 @@ async def test_each_node_of_a_path_runs_as_one_action(tmp_path: Path) -> None:
     assert sections_of(second.data)["meal"] == "hot soup"
 
 
-async def test_a_write_node_waits_for_approval_of_its_arguments(tmp_path: Path) -> None:
-    stove = Stove()
-    walk = kitchen(tmp_path, stove)
-    paused = await walk.begins("I feel like soup", *PATH, confirm="nothing")
-    action = waiting(paused)
-    assert (action.spec.tool, action.spec.arguments, action.spec.effect) == ("kitchen.cook", {"minutes": 20}, "write")
-    assert stove.calls == []
-    session = await walk.allows()
-    assert stove.calls == [(f"s/1/{action.spec.id}/1", {"minutes": 20})]
-    assert walked(session)[-1] == "serve"
-
-
-async def test_a_rejected_node_does_not_run_and_ends_the_path(tmp_path: Path) -> None:
-    stove = Stove()
-    walk = kitchen(tmp_path, stove)
-    paused = await walk.begins("I feel like soup", *PATH)
-    await walk.commit(c.Reject(action_id=waiting(paused).spec.id))
-    session = await walk.goes()
-    assert stove.calls == []
-    assert (session.phase, last(session).status) == ("verifying", "denied")
-
-
 @pytest.mark.parametrize(
     ("settings", "stops"), [({"confirm": "nodes"}, True), ({"confirm": "path"}, True), ({"confirm": "nothing"}, False)]
 )
@@ -144,15 +121,6 @@ async def test_a_node_with_confirm_waits_for_approval_unless_the_session_confirm
         assert (spec.approval_reason, spec.arguments) == ("somebody should look at the plate", {"meal": "hot soup"})
         session = await walk.allows()
     assert last(session).result == {"answer": "Here is your soup."}
-
-
-async def test_a_node_that_is_allowed_for_the_session_runs_without_approval(tmp_path: Path) -> None:
-    walk = kitchen(tmp_path)
-    await walk.commit(c.Say(text="first", workflow="flow"))
-    await walk.commit(c.Remember(tool="kitchen.serve", policy="never"))
-    await walk.commit(c.Stop())
-    session = await walk.begins("I feel like soup", *PATH, approval="never")
-    assert (session.phase, walked(session)[-1]) == ("verifying", "serve")
 
 
 # --- leaving the path
@@ -246,18 +214,6 @@ async def test_a_node_fails_when_all_outputs_of_the_path_exceed_the_limit(monkey
 # --- questions
 
 
-async def test_the_answer_to_a_node_s_question_becomes_its_output(tmp_path: Path) -> None:
-    walk = kitchen(tmp_path)
-    path = ("kitchen.read_wish", "kitchen.find_recipe", "kitchen.taste", "kitchen.cook", "kitchen.serve")
-    paused = await walk.begins("Soup", *path, approval="never")
-    assert paused.question
-    assert (paused.question.text, paused.question.action_id) == ("Is it good?", "1.3")
-    await walk.answers("more salt")
-    session = await walk.load()
-    assert session.turn
-    assert session.turn.actions[2].result == {"opinion": "more salt"}
-
-
 async def test_a_question_node_uses_its_default_when_the_session_confirms_nothing(tmp_path: Path) -> None:
     walk = kitchen(tmp_path)
     path = ("kitchen.read_wish", "kitchen.find_recipe", "kitchen.taste", "kitchen.cook", "kitchen.serve")
@@ -280,20 +236,6 @@ async def test_replanning_does_not_repeat_a_finished_write_and_keeps_its_output(
     assert walked(again) == ["read_wish", "find_recipe"]
     assert waiting(again).spec.arguments == {"meal": "hot soup"}
     assert len(stove.calls) == 1
-
-
-async def test_later_nodes_use_the_values_that_the_user_sets(tmp_path: Path) -> None:
-    stove = Stove()
-    walk = kitchen(tmp_path, stove)
-    session = await walk.begins("Soup", *PATH)
-    assert session.turn
-    rest_of_path = tuple(ActionSpec(id="0", tool=f"kitchen.{name}") for name in ("cook", "serve"))
-    edit = c.EditPath(actions=rest_of_path, given={"recipe": {"minutes": 5}}, after="1.2")
-    await walk.commit(edit)
-    again = await walk.goes()
-    assert waiting(again).spec.arguments == {"minutes": 5}
-    await walk.allows()
-    assert stove.calls[0][1] == {"minutes": 5}
 
 
 class Crossing(Flow):
@@ -366,24 +308,6 @@ async def test_a_model_failure_is_raised_and_the_node_runs_again_later(tmp_path:
     assert (session.phase, walked(session)) == ("awaiting_approval", ["read_wish", "find_recipe"])
 
 
-async def test_a_node_without_an_outcome_after_a_crash_runs_again_with_the_same_key(tmp_path: Path) -> None:
-    keys: list[str] = []
-
-    def stove(call: ToolInvocation) -> Any:
-        keys.append(call.key)
-        return ToolResult(ok=True, value="hot soup")
-
-    walk = kitchen(tmp_path, stove)
-    paused = await walk.begins("Soup", *PATH, confirm="nothing")
-    action = waiting(paused)
-    await walk.commit(c.Approve(version=paused.version, action_id=action.spec.id, hash=action.hash))
-    context = walk.context(await walk.store.load("s"))
-    await context.record(c.Start())  # without an outcome
-    session = await walk.goes()
-    assert keys == [f"s/1/{action.spec.id}/1"]
-    assert walked(session)[-1] == "serve"
-
-
 REFUSED = {
     "No gas.": ToolResult(ok=False, error="No gas."),
     "in a turn or a plan": ToolResult(ok=True, files={"menu": None}),
@@ -428,15 +352,6 @@ async def test_a_node_cannot_call_a_denied_tool(tmp_path: Path) -> None:
 
 
 # --- listings
-
-
-async def test_nodes_are_not_listed_as_tools_but_can_be_previewed(tmp_path: Path) -> None:
-    walk = kitchen(tmp_path)
-    page = ToolPage.model_validate_json(await walk.requests.list("", ListTools().model_dump_json().encode()))
-    assert [tool.name for tool in page.tools] == ["cookbook", "stove"]
-    assert walk.registry.find("kitchen.cook")
-    preview = PreviewCall(session_id="s", tool="kitchen.cook", arguments={})
-    assert b'"known":false' in await walk.requests.preview("", preview.model_dump_json().encode())
 
 
 async def test_flows_are_listed_with_their_initial_states(tmp_path: Path) -> None:

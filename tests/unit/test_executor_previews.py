@@ -77,7 +77,3 @@ async def test_previews_in_time_are_returned_and_the_others_are_missing(monkeypa
         "refuses": await _refuses(Session("s1"), {}),
     }
     assert store.loads == 1
-
-
-async def test_an_invalid_request_has_no_previews() -> None:
-    assert Previews.model_validate_json(await ToolRequests(Registry(), CountingStore()).previews("", b"{}")).steps == {}

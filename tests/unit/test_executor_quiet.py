@@ -7,13 +7,11 @@ from parley.events.values import ActionSpec, SessionSettings
 from services.executor.handlers import Executor
 from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
 from shared.domain import commands as c
-from shared.llm import ScriptedModel
-from shared.settings import Settings
 from shared.story import Story
-from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Drafts, WorkContext, WorkerDeps
+from shared.testing import InMemoryLog
+from shared.worker import WorkContext
 from tests.support.executor_bench import ArtefactDict, Run, failing, returning, tool
-from tests.support.timeouts import WAIT_TIMEOUT
+from tests.support.work import work_context
 
 
 def quiet(name: str, run: Run) -> RegisteredTool:
@@ -45,8 +43,7 @@ class BatchRun:
         await Executor(Registry(StaticSource(*tools)), ArtefactDict()).run_batch(await self.context())
 
     async def context(self) -> WorkContext:
-        deps = WorkerDeps("executor", InMemoryStore(self.log), self.log, ScriptedModel(), Drafts(None), Settings())
-        return WorkContext(deps, await self.story.load_at_position(), cause="cause")
+        return work_context("executor", await self.story.load_at_position(), log=self.log)
 
     def events(self) -> list[SessionEvent]:
         return [parse_event(raw.data) for raw in self.log.messages][2:]
@@ -66,20 +63,6 @@ async def test_quiet_reads_leave_only_their_outcomes() -> None:
     assert set(batch.types()) == {"actions.finished"}
     assert sorted(batch.outcomes()) == ["1.1", "1.2"]
     assert (await batch.story.load()).phase == "verifying"
-
-
-async def test_the_start_of_actions_that_are_not_quiet_is_recorded_first() -> None:
-    batch = await BatchRun().planned(look("1.1"), send("1.2"))
-
-    async def sends(_: ToolInvocation) -> ToolResult:
-        assert batch.types()[0] == "actions.started"
-        return ToolResult(ok=True)
-
-    await batch.run(quiet("look", returning()), tool("send", sends, "write"))
-    started, *outcomes = batch.events()
-    assert isinstance(started, facts.ActionsStarted)
-    assert [action.action_id for action in started.actions] == ["1.2"]
-    assert [event.type for event in outcomes] == ["actions.finished", "actions.finished"]
 
 
 async def test_a_quiet_read_that_was_interrupted_runs_again() -> None:
@@ -102,64 +85,6 @@ async def test_a_quiet_read_that_was_interrupted_runs_again() -> None:
     assert set(batch.types()) == {"actions.finished"}
     assert sorted(batch.outcomes()) == ["1.1", "1.2"]
     assert (await batch.story.load()).phase == "verifying"
-
-
-async def test_two_replicas_with_the_same_batch_record_each_outcome_once() -> None:
-    """The log has one start and one outcome of the write, and both replicas use one key."""
-    batch = await BatchRun().planned(look("1.1"), look("1.2"), send("1.3"))
-    reads, go = asyncio.Semaphore(0), asyncio.Event()
-    sent: list[str] = []
-
-    async def slow(_: ToolInvocation) -> ToolResult:
-        reads.release()
-        await go.wait()
-        return ToolResult(ok=True, value="seen")
-
-    async def send_mail(call: ToolInvocation) -> ToolResult:
-        sent.append(call.key)
-        await go.wait()
-        return ToolResult(ok=True, value="sent")
-
-    keyed = tool("send", send_mail, "write", keyed=True)
-    tools = (quiet("look", slow), keyed)
-    contexts = [await batch.context(), await batch.context()]  # both load the session before either runs
-    replicas = [
-        asyncio.create_task(Executor(Registry(StaticSource(*tools)), ArtefactDict()).run_batch(context))
-        for context in contexts
-    ]
-    for _ in range(4):
-        await asyncio.wait_for(reads.acquire(), WAIT_TIMEOUT)
-    go.set()
-    await asyncio.wait_for(asyncio.gather(*replicas), WAIT_TIMEOUT)
-    assert batch.types().count("actions.started") == 1
-    assert sorted(batch.outcomes()) == ["1.1", "1.2", "1.3"]
-    assert set(sent) == {"s/1/1.3/1"}, "both replicas use the same key, so the write takes effect once"
-    session = await batch.story.load()
-    assert (session.phase, session.failure) == ("verifying", None)
-
-
-async def test_a_second_replica_does_not_repeat_a_write_without_a_key() -> None:
-    batch = await BatchRun().planned(look("1.1"), send("1.2"))
-    began, go, sent = asyncio.Event(), asyncio.Event(), 0
-
-    async def sends(_: ToolInvocation) -> ToolResult:
-        nonlocal sent
-        sent += 1
-        began.set()
-        await go.wait()
-        return ToolResult(ok=True, value="sent")
-
-    tools = (quiet("look", returning()), tool("send", sends, "write"))
-    contexts = [await batch.context(), await batch.context()]
-    first = asyncio.create_task(Executor(Registry(StaticSource(*tools)), ArtefactDict()).run_batch(contexts[0]))
-    await asyncio.wait_for(began.wait(), WAIT_TIMEOUT)
-    await Executor(Registry(StaticSource(*tools)), ArtefactDict()).run_batch(contexts[1])
-    go.set()
-    await asyncio.wait_for(first, WAIT_TIMEOUT)
-    assert sent == 1
-    session = await batch.story.load()
-    assert session.turn is not None
-    assert [action.status for action in session.turn.actions] == ["finished", "finished"]
 
 
 async def test_an_action_whose_tool_became_a_write_is_changed_in_the_log_and_not_run() -> None:

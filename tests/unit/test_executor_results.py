@@ -10,13 +10,9 @@ from parley.events.values import Artefact
 from services.executor.execution_plan import StepGuide
 from services.executor.tools import Registry, StaticSource
 from shared.domain import commands as c
-from shared.llm import ScriptedModel
-from shared.log import SessionAtPosition
-from shared.settings import Settings
 from shared.story import finish_action
-from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.support.executor_bench import ExecutorBench, act, returning, tool
+from tests.support.work import work_context
 from tests.unit.domain.spec import approve, given
 from tests.unit.domain.test_execution_plan import DRAFTED, LOOK, NOTE, plan
 
@@ -68,9 +64,7 @@ async def test_a_reference_to_a_large_result_gets_the_stored_value_unchanged_or_
 ) -> None:
     finished = finish_action(action_id="t2.s1", ok=True, result='{"price": 20…', size=len(WHOLE))
     session = given(*DRAFTED, plan(LOOK, NOTE), approve, c.Start(), finished, stored).session
-    log = InMemoryLog()
-    deps = WorkerDeps("executor", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
-    context = WorkContext(deps, SessionAtPosition(session, 0), cause="s:cause")
+    context = work_context("executor", session)
     assert await StepGuide(Registry(StaticSource(tool("note", returning()))), FixedObjectStore(body)).preflight(context)
     note = context.session.turn.actions[1] if context.session.turn else None
     assert note

@@ -70,7 +70,3 @@ def test_an_invalid_name_is_refused_with_the_reason(name: str, why: str) -> None
 )
 def test_names_that_some_file_systems_cannot_hold_together_clash(name: str, other: str, why: str) -> None:
     assert why in clash(name, ["elsewhere", other])
-
-
-def test_different_names_do_not_clash() -> None:
-    assert clash("notes/a", ["notes/b", "notes/a", "notes.txt", "a", "b/notes"]) == ""

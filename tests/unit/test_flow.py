@@ -21,10 +21,6 @@ def test_the_approval_of_a_write_node_covers_its_inputs_and_optional_values() ->
     assert send_node("write").resolved(VALUES) == {"order": "#W1", "note": "ring twice"}
 
 
-def test_the_approval_of_a_read_node_shows_its_required_inputs_only() -> None:
-    assert send_node("read").resolved(VALUES) == {"order": "#W1"}
-
-
 def test_a_node_whose_input_is_missing_fails() -> None:
     with pytest.raises(NodeFailed, match="send needs order"):
         send_node("write").resolved({"note": "ring twice"})
@@ -55,21 +51,3 @@ def test_a_method_that_overrides_a_node_without_the_decorator_is_refused() -> No
         class Express(Post):
             async def send(self, run: NodeRun) -> Outputs:  # type: ignore[override]
                 return {}
-
-
-def test_a_node_cannot_have_the_name_of_an_attribute_of_every_flow() -> None:
-    with pytest.raises(TypeError, match=r"Odd\.spec cannot be a node"):
-
-        class Odd(Flow):
-            @node("Specifies.")
-            async def spec(self, run: NodeRun) -> Outputs:  # type: ignore[override]
-                return {}
-
-
-def test_a_node_can_declare_that_it_proposes_no_answer() -> None:
-    class Shy(Flow):
-        @node("Asks.", proposes=False)
-        async def ask(self, run: NodeRun) -> Outputs:
-            return {}
-
-    assert [each.proposes for each in Shy().nodes()] == [False]

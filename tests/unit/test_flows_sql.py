@@ -1,6 +1,5 @@
 """The flow text_to_sql over a real SQLite file: the executor runs its ten nodes with a scripted model."""
 
-import json
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
@@ -12,7 +11,6 @@ import pytest_asyncio
 
 from flows.text_to_sql.database_access import OpenDatabase
 from flows.text_to_sql.flow import CONFIRM, TextToSql
-from parley.events.values import ActionSpec
 from shared.domain import commands as c
 from shared.domain.session import Session
 from sql.database import ReadOnlyDatabase, open_database
@@ -150,19 +148,6 @@ async def test_a_question_is_answered_after_the_user_confirms_tables_and_sql(sho
     assert (result_sections["rows"], result_sections["row_count"]) == ("[2]", "1")
 
 
-async def test_without_confirmations_the_proposed_tables_are_used(shop: Shop) -> None:
-    session = await shop.walk().begins("How many are pending?", *path(*FULL_PATH), confirm="nothing")
-    assert tuple(walked(session)) == FULL_PATH
-    assert result_of(session, "has_user_approved")["approved_tables"] == ["orders"]
-
-
-async def test_the_query_uses_the_tables_that_the_user_chooses(shop: Shop) -> None:
-    walk = shop.walk()
-    await walk.begins("How many are pending?", *path(*FULL_PATH))
-    await walk.answers(json.dumps({"tables": ["orders", "users"]}))
-    assert '"name": "users"' in last_prompt(walk, "generate_sql")
-
-
 async def test_an_answer_without_table_names_starts_another_search_for_tables(shop: Shop) -> None:
     second_reply = {"tables": [{"name": "users", "reason": "cities"}], "missing": ""}
     walk = shop.walk(get_relevant_tables=[REPLIES["get_relevant_tables"], second_reply])
@@ -181,21 +166,6 @@ async def test_a_query_of_tables_that_were_not_approved_is_sent_back(shop: Shop)
     session = await walk.answers("yes")
     assert waiting(session).spec.arguments == {"sql": COUNT}
     assert "It reads users; only orders may be used." in last_prompt(walk, "generate_sql")
-
-
-async def test_sql_that_the_user_edits_runs_instead(shop: Shop) -> None:
-    walk = shop.walk()
-    await walk.begins("How many are pending?", *path(*FULL_PATH))
-    session = await walk.answers("yes")
-    assert session.turn
-    last_finished = [action for action in session.turn.actions if action.status == "finished"][-1]
-    rest_of_path = tuple(ActionSpec(id="0", tool=tool) for tool in path(*FULL_PATH[6:]))
-    edited_sql = "SELECT city FROM users ORDER BY city"
-    await walk.commit(c.EditPath(actions=rest_of_path, given={"sql": edited_sql}, after=last_finished.spec.id))
-    again = await walk.goes()
-    assert waiting(again).spec.arguments == {"sql": edited_sql}
-    outcome = await walk.allows()
-    assert result_of(outcome, "execute_sql")["result"]["rows"] == [["Austin"], ["Boston"]]
 
 
 # --- invalid and harmful queries
@@ -241,13 +211,6 @@ async def test_sql_in_the_request_is_validated_before_it_is_repaired(shop: Shop)
 async def test_sql_may_be_checked_without_running_it(shop: Shop) -> None:
     session = await shop.walk().begins(f"Is this valid? {COUNT}", *path("validate_sql", "format_final_response"))
     assert answer(session) == "The query is valid. It reads orders, and was not run."
-
-
-async def test_sql_with_typos_is_repaired_on_request(shop: Shop) -> None:
-    walk = shop.walk()
-    session = await walk.begins("Fix this SQL: SELEC * FORM orders", *path(*FULL_PATH), confirm="nothing")
-    assert sections_of(last_prompt(walk, "generate_sql"))["sql"] == "SELEC * FORM orders"
-    assert answer(session) == "Two."
 
 
 @pytest.mark.parametrize(

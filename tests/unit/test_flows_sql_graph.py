@@ -4,13 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from flows.graph_checks import check
-from flows.loading import Flows
 from flows.text_to_sql.flow import TextToSql
 from parley.flow import FlowRequest, State
-from shared.flows import full_path, path_problems
 from sql.database import ReadOnlyDatabase
-from tests.support.questions import Request, load_requests
 
 TO_SQL = (
     *("classify_prompt", "rewrite_prompt", "get_relevant_tables", "has_user_approved", "trim_relevant_tables"),
@@ -31,41 +27,6 @@ async def _hints(user: str, question: str) -> Sequence[tuple[str, str]]:
 FLOW = TextToSql(_open_database, _hints)
 
 
-def test_the_flow_has_ten_nodes_and_a_valid_graph() -> None:
-    spec = FLOW.spec()
-    check(spec)
-    assert len(spec.nodes) == 10
-    assert full_path(spec) == FULL_PATH
-
-
-@pytest.mark.parametrize(
-    ("nodes", "available"),
-    [
-        (FULL_PATH, {"request"}),
-        (("classify_prompt", "general_questions"), {"request"}),
-        (RUN_SQL, {"request", "sql"}),
-        (("rewrite_prompt", "generate_sql", *RUN_SQL), {"request"}),
-        (("generate_sql", *RUN_SQL), {"request", "sql", "fix"}),
-        (("classify_prompt", "get_relevant_tables", "generate_sql", *RUN_SQL), {"request"}),
-    ],
-)
-def test_a_valid_path_has_no_problems(nodes: Sequence[str], available: set[str]) -> None:
-    assert path_problems(FLOW.spec(), nodes, available) == ()
-
-
-@pytest.mark.parametrize("item", load_requests(), ids=lambda item: item.id)
-def test_the_expected_paths_of_the_example_requests_have_no_problems(item: Request) -> None:
-    flows = Flows([FLOW])
-    for walk in item.walks():
-        flow = flows.find(walk.flow)
-        assert flow
-        state = flow.opening(FlowRequest(request=item.request))
-        for nodes in (walk.path, *walk.also):
-            assert path_problems(flow.spec(), nodes, {*flow.starts, *state, "findings"}) == ()
-        for name in ("sql", "fix"):
-            assert state.get(name, False) == item.given.get(name, False)
-
-
 @pytest.mark.parametrize("choice", ["text_to_sql", "text to sql", " Text to SQL "])
 def test_feedback_that_names_the_flow_is_dropped(choice: str) -> None:
     state = FLOW.opening(FlowRequest(request="orders", feedback=(choice, "of this year")))
@@ -82,7 +43,3 @@ def test_a_query_that_the_person_objected_to_is_the_one_to_change() -> None:
     assert (own.get("sql"), own["objected_sql"]) == (None, "SELECT 1"), "the person's own query is not run again either"
     earlier: tuple[State, ...] = ({"question": "Orders?", "sql": "SELECT 3", "tables": ["orders"]},)
     assert FLOW.opening(objected._replace(earlier=earlier))["previous_sql"] == "SELECT 3"
-
-
-def test_validating_sql_needs_sql() -> None:
-    assert "validate_sql needs sql" in path_problems(FLOW.spec(), RUN_SQL, {"request"})[0]

@@ -10,8 +10,7 @@ from pydantic import ValidationError
 from flows.graph_checks import BadFlow
 from flows.loading import SHIPPED
 from flows.yaml_flow import YamlFlow
-from flows.yaml_form import choices
-from parley.flow import FlowRequest, NodeFailed, Outputs, ToolAnswer
+from parley.flow import NodeFailed, Outputs, ToolAnswer
 from shared.flows import full_path
 from tests.support.flows import Walker
 
@@ -81,13 +80,6 @@ def test_a_valid_file_becomes_a_flow(garden: YamlFlow) -> None:
     assert ask_bed.asks
     assert water
     assert (water.effect, water.confirm, water.outputs) == ("write", "water is dear", ("watered",))
-
-
-def test_the_initial_state_has_the_request_and_the_feedback_given_since(garden: YamlFlow) -> None:
-    assert garden.opening(FlowRequest(request="Water it")) == {"request": "Water it"}
-    state = garden.opening(FlowRequest(request="Water it", feedback=("not now", "later")))
-    assert state["feedback"] == "not now\nlater"
-    assert "feedback" not in garden.opening(FlowRequest(request="Water it", feedback=("garden",)))
 
 
 async def test_a_prompt_node_calls_the_model_with_its_inputs_and_rules(garden: YamlFlow) -> None:
@@ -169,10 +161,6 @@ async def test_a_refused_write_fails_its_node(garden: YamlFlow) -> None:
     with pytest.raises(NodeFailed, match="The tap is shut") as failed:
         await Walker(garden, tools=tools).run("water", {}, arguments={"bed": "north"})
     assert failed.value.unknown
-
-
-async def test_constants_are_set(garden: YamlFlow) -> None:
-    assert await Walker(garden).run("done", {}) == {"answer": "Done.", "count": 3}
 
 
 NODE = "name: g\ndescription: G.\nnodes:\n  a:\n    description: A.\n"
@@ -264,28 +252,6 @@ def test_a_small_mapping_can_be_merged(tmp_path: Path) -> None:
     )
     [_, merged] = flow.spec().nodes
     assert (merged.title, merged.description, merged.outputs) == ("C", "A.", ("b",))
-
-
-@pytest.mark.parametrize(
-    "word",
-    ["12:30", "no", "yes", "on", "Off", "y", "1.10", "007", "1_000", "0x1F", "0o17", "1e3", "+1", "08", "2026-11-26"],
-)
-async def test_an_unquoted_word_stays_as_it_is_written(tmp_path: Path, word: str) -> None:
-    flow = written(
-        tmp_path, f"name: g\ndescription: {word}\nnodes:\n  a: {{description: {word}, set: {{b: [{word}]}}}}"
-    )
-    assert (flow.description, flow.spec().nodes[0].description) == (word, word)
-    assert await Walker(flow).run("a", {}) == {"b": [word]}
-
-
-async def test_numbers_and_truth_values_keep_their_types(tmp_path: Path) -> None:
-    text = "name: g\ndescription: G.\nnodes: {a: {description: A., set: {b: [3, -0.5, 1.5e3, true, False, ~, 'no']}}}"
-    assert await Walker(written(tmp_path, text)).run("a", {}) == {"b": [3, -0.5, 1500.0, True, False, None, "no"]}
-
-
-def test_choices_are_parsed_from_text() -> None:
-    assert choices("one of [a, 'b c', \"d\"]") == ("a", "b c", "d")
-    assert choices("text") == ()
 
 
 def test_the_flow_that_ships_is_triage_of_complaints() -> None:

@@ -40,17 +40,6 @@ def test_a_call_affects_the_servers_files_and_tables_in_its_arguments(
     ]
 
 
-def test_a_polling_step_affects_what_it_polls() -> None:
-    poll = {"tool": "read_file", "arguments": {"name": "tea.md"}, "condition": "output"}
-    step = Step(text="Wait", tool="poll_until", arguments=poll, waits_for="condition")
-    assert [(resource.kind, resource.name) for resource in affected_resources(step)] == [("file", "tea.md")]
-
-
-def test_the_number_of_resources_is_limited() -> None:
-    tables = [f"t{number}" for number in range(99)]
-    assert len(affected_resources(Step(text="Do", tool="describe_tables", arguments={"tables": tables}))) == 20
-
-
 def test_a_repeated_change_names_the_first_one() -> None:
     def step(name: str, effect: Any, **arguments: Any) -> Step:
         return Step(id=name, text="Do", tool="pay", arguments=arguments, effect=effect)

@@ -1,6 +1,5 @@
 """Translation of messages into commands, and parsing of plans written as text."""
 
-from datetime import UTC, datetime
 from typing import get_args
 
 import pytest
@@ -10,7 +9,6 @@ from parley.events.values import ActionSpec, Step
 from parley.protocol import client as m
 from parley.protocol.client import CLIENT_MESSAGES
 from parley.protocol.tools import ToolSpec
-from services.gateway.access.quota import TokenBucket
 from services.gateway.api_errors import ApiError
 from services.gateway.messages.commands import COMMANDS, ApprovalTarget, SessionMessage, to_commands
 from services.gateway.messages.plan_commands import read_plan
@@ -23,8 +21,6 @@ from shared.domain.session import Session
 from shared.domain.state import Plan
 from shared.domain.user_commands import UserCommand
 from shared.story import Story
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def _session_after(*commands: AnyCommand, session: Session | None = None) -> Session:
@@ -141,14 +137,6 @@ def test_the_allowed_messages_of_a_session() -> None:
     assert "stop" not in stopped
 
 
-def test_a_clients_claims_about_a_steps_effect_are_ignored() -> None:
-    steps = '[{"text": "Cancel it", "tool": "shop.cancel", "effect": "read", "policy": "never"}]'
-    (command,) = _commands(f'{{"type": "edit", "target": "plan", "version": 2, "steps": {steps}}}')
-    assert isinstance(command, c.EditPlan)
-    (step,) = command.steps
-    assert step == Step(text="Cancel it", tool="shop.cancel", id=step.id)
-
-
 def _plan(*steps: Step) -> Plan:
     return Plan(2, 1, "path", "Goal", steps, "note", "planner")
 
@@ -170,14 +158,6 @@ def test_a_plan_written_by_a_user_is_parsed() -> None:
 def test_text_without_steps_is_refused(text: str) -> None:
     with pytest.raises(Invalid):
         read_plan(text)
-
-
-def test_the_token_bucket_refills() -> None:
-    now = [0.0]
-    bucket = TokenBucket(burst=2, rate=10, clock=lambda: now[0])
-    assert [bucket.take() for _ in range(3)] == [True, True, False]
-    now[0] = 0.1
-    assert [bucket.take() for _ in range(2)] == [True, False]
 
 
 def test_every_message_about_a_session_has_a_translation() -> None:

@@ -63,15 +63,6 @@ async def test_a_session_id_taken_concurrently_belongs_to_the_first_user(log: Ov
     assert (await story.load()).version == 1
 
 
-async def test_a_message_that_is_still_valid_is_carried_out_after_a_conflict(log: OvertakenLog, core: Core) -> None:
-    story = Conversation(log, "s", "local")
-    await story.plan(user="alice")
-    log.before_append = lambda: story.commit(c.Rename(title="Other"), user="alice")
-    done = await act(m.Stop(type="stop"), "s", ALICE, core)
-    assert done.version == 4
-    assert (await story.load()).rest_reason == "stopped"
-
-
 class ElectingLog(OvertakenLog):
     """A log without a leader for the next `failures_left` reads and appends."""
 
@@ -108,17 +99,6 @@ async def test_a_replicated_log_is_retried_during_an_election() -> None:
     assert core.log_timeout > 9
     done = await act(m.Rename(type="rename", title="Kept"), "s", ALICE, core)
     assert (done.version, log.failures_left < 0) == (3, True)
-
-
-@pytest.mark.parametrize("fault", ["stored", "lost on the way"])
-async def test_an_append_with_unknown_outcome_is_stored_once(log: OvertakenLog, core: Core, fault: str) -> None:
-    story = Conversation(log, "s", "local")
-    await story.plan(user="alice")
-    log.faults = [Indeterminate(fault)]
-    message = m.Stop(type="stop", id="one")
-    assert (await act(message, "s", ALICE, core)).version == 3
-    assert (await act(message, "s", ALICE, core)).version == 3
-    assert (await story.load()).version == 3
 
 
 @pytest.mark.parametrize("clustered", [False, True])

@@ -9,14 +9,12 @@ from parley.protocol import client as m
 from parley.protocol import server as s
 from parley.protocol.server import SERVER_MESSAGES, dump
 from services.gateway.messages.commands import to_commands
-from services.gateway.views import protocol1, screen_messages, sections
+from services.gateway.views import protocol1, screen_messages
 from services.gateway.views.entries import entries
 from services.gateway.views.protocol1 import messages_for
 from shared.domain import commands as c
-from shared.domain.decide import decide
-from shared.domain.errors import OutOfTurn, Stale
 from shared.domain.session import Session
-from shared.story import Story, StoryLine, finish_action
+from shared.story import Story, StoryLine
 from tests.support.stories import approve
 
 LOOK = ActionSpec(id="1", tool="look")
@@ -168,15 +166,6 @@ def test_a_reply_in_review_can_be_withdrawn() -> None:
     assert "stop" in screen_messages.snapshot(story(*to_plan, c.Say(text="Why two?")).session).can
 
 
-def test_messages_that_are_being_read_are_not_listed_as_unread() -> None:
-    to_plan = (c.Say(text="A calculator"), PLAN)
-    read = story(*to_plan, c.Say(text="Only adding", feedback=True))
-    assert sections.unread(read.session) == ()
-    read.apply(c.Say(text="And floats"))
-    assert sections.unread(read.session) == ("And floats",)
-    assert sections.unread(story(*to_plan, c.Say(text="Why?")).session) == ()
-
-
 def test_the_journal_tells_of_an_offer_before_what_it_brings() -> None:
     played = story(*TO_OFFER)
     reply, note = entries(played.events[-1])
@@ -185,29 +174,3 @@ def test_the_journal_tells_of_an_offer_before_what_it_brings() -> None:
     note, turn, *_ = entries(played.events[-1])
     assert (note.kind, getattr(note, "text", "")) == ("note", "took the offer")
     assert (turn.kind, getattr(turn, "by", "")) == ("turn", "planner")
-
-
-def test_whoever_decides_second_on_an_offer_learns_who_was_first() -> None:
-    played = story(*TO_OFFER, c.Share(user="bob", role="approver"))
-    version = offer_version(played.session)
-    played.apply(c.KeepOffer(version=version), user="bob")
-    late = c.TakeOffer(version=version)
-    with pytest.raises(OutOfTurn, match="bob kept what was there"):
-        decide(played.session, late, played.meta(late))
-
-
-def test_an_offer_that_was_replaced_is_not_taken() -> None:
-    played = story(*TO_OFFER)
-    old = c.TakeOffer(version=offer_version(played.session))
-    played.apply(c.Say(text="Only half of it"), OFFERED)
-    with pytest.raises(Stale):
-        decide(played.session, old, played.meta(old))
-
-
-def test_a_change_waits_while_an_offer_is_open_although_it_was_approved() -> None:
-    played = story(*TO_OFFER, c.Approve(version=2, action_id="1.1"))
-    screen = screen_messages.snapshot(played.session).view
-    assert (screen.phase, screen.work, screen.state) == ("executing", None, "offer")
-    assert not played.session.is_working
-    played.apply(c.KeepOffer(), c.Start(), finish_action(action_id="1.1", ok=True))
-    assert played.session.phase == "verifying"

@@ -1,16 +1,16 @@
 """Paths in views and REST responses."""
 
-from parley.events.values import ActionSpec, NodeProposal, PathPlan, Step
+from parley.events.values import ActionSpec, NodeProposal, PathPlan
 from parley.protocol import server as s
 from services.gateway.rest.flow_models import ChatMessage, ChatRequest
 from services.gateway.rest.flows import MAX_HISTORY_CHARS, first_message
 from services.gateway.views.allowed_messages import allowed_messages
-from services.gateway.views.flow_replies import chat_reply, flow_view, path_reply
+from services.gateway.views.flow_replies import chat_reply
 from services.gateway.views.sections import path_view
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.story import finish_action
-from tests.support.flow_services import OUTPUTS, TEXT_TO_SQL
+from tests.support.flow_services import OUTPUTS
 from tests.unit.test_gateway_views import SessionMessages
 
 NODES = ("generate_sql", "execute_sql", "format_final_response")
@@ -82,23 +82,6 @@ def test_a_changed_path_asks_for_approval_only_where_an_action_needs_it() -> Non
     assert [type(message).__name__ for message in after_edit] == ["EventMessage"]
 
 
-def test_the_review_and_the_rest_reply_show_the_path_until_it_is_cancelled() -> None:
-    scenario = SessionMessages()
-    scenario.does(c.Say(text="How many?", workflow="flow"))
-    steps = tuple(Step(text=tool, tool=tool) for tool in TOOLS)
-    (_, review) = scenario.messages_after(c.DraftPlan(goal="Walk", steps=steps, notes="So.", kind="path", path=PATH))
-    assert isinstance(review, s.TextPlanReview)
-    assert review.path == s.PlannedPathView.model_validate(PATH)
-    assert review.path.why == "Nonsense."
-    reply = path_reply(scenario.session)
-    assert (reply.version, reply.hash) == (review.version, review.hash)
-    assert (reply.path, reply.reasoning, reply.proposal) == (TOOLS, "So.", review.path.proposal)
-    assert reply.paths[0].nodes == NODES
-    scenario.does(c.CancelPlan())
-    assert path_view(scenario.session) is None
-    assert path_reply(scenario.session).path == ()
-
-
 def test_allowed_messages_about_a_path_and_its_answer() -> None:
     scenario = _running_path()
     assert "edit_path" in allowed_messages(scenario.session)
@@ -112,10 +95,6 @@ def test_allowed_messages_about_a_path_and_its_answer() -> None:
     assert scenario.does(c.Judge(accepted=True, saved=True)) == ["EventMessage", "Log"]
     assert scenario.does(c.Judge(accepted=False)) == ["EventMessage"]
     assert chat_reply(scenario.session).result == OUTPUTS["execute_sql"]["result"]
-
-
-def test_a_flow_is_shown_with_its_default_path() -> None:
-    assert flow_view(TEXT_TO_SQL).full_path[-1] == "format_final_response"
 
 
 def test_earlier_messages_are_truncated() -> None:

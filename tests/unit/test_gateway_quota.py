@@ -43,25 +43,14 @@ def refused(setting: str) -> Iterator[pytest.ExceptionInfo[ApiError]]:
     assert setting in caught.value.hint
 
 
-# --- messages, connections and requests
-
-
-def test_each_user_has_a_message_rate_of_their_own(clock: Clock) -> None:
-    all_quotas = quotas(clock, max_requests_per_second=2)
-    for _ in range(6):
-        all_quotas.for_user("alice").count_message()
-    with refused("MAX_REQUESTS_PER_SECOND"):
-        all_quotas.for_user("alice").count_message()
-    all_quotas.for_user("bob").count_message()
-    clock.now += 0.5
-    all_quotas.for_user("alice").count_message()
-
-
 def test_a_large_response_costs_as_much_as_many_messages(clock: Clock) -> None:
     alice_quota = quota(clock, max_requests_per_second=2)
     alice_quota.charge_response(6 * quotas_module.MESSAGE_BYTES)
     with refused("MAX_REQUESTS_PER_SECOND"):
         alice_quota.count_message()
+
+
+# --- messages, connections and requests
 
 
 def test_refusals_are_spaced_out(clock: Clock) -> None:
@@ -83,21 +72,6 @@ def test_open_sockets_and_open_sessions_are_limited() -> None:
         pass
     with all_quotas.for_user("alice").open_sessions.slot(), refused("MAX_OPEN_SESSIONS_PER_USER"):
         all_quotas.for_user("alice").open_sessions.acquire()
-
-
-def test_waiting_requests_are_limited_per_user_and_in_total() -> None:
-    all_quotas = quotas(max_pending_requests_per_user=2, max_pending_requests=3)
-    alice, bob = all_quotas.for_user("alice"), all_quotas.for_user("bob")
-    with ExitStack() as waiting:
-        waiting.enter_context(alice.waiting())
-        waiting.enter_context(alice.waiting())
-        with refused("MAX_PENDING_REQUESTS_PER_USER"):
-            waiting.enter_context(alice.waiting())
-        waiting.enter_context(bob.waiting())
-        with refused("MAX_PENDING_REQUESTS"):
-            waiting.enter_context(bob.waiting())
-    with bob.waiting(), bob.waiting():
-        pass
 
 
 def test_a_setting_of_zero_means_no_limit() -> None:
@@ -181,19 +155,6 @@ async def test_a_queue_accepts_one_message_of_any_size_and_a_limited_number() ->
     for _ in range(4):
         queue.put(outgoing(1))
     assert queue.overflowed.is_set()
-
-
-async def test_a_message_counts_until_it_has_been_sent() -> None:
-    alice_quota = quota()
-    queue = SendQueue(alice_quota)
-    queue.put(outgoing(1_000))
-    await queue.get()
-    assert alice_quota.unread == 1_000
-    queue.put(outgoing(10))
-    await queue.get()
-    assert alice_quota.unread == 10
-    queue.close()
-    assert alice_quota.unread == 0
 
 
 async def test_a_newer_snapshot_replaces_an_older_one() -> None:

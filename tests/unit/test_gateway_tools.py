@@ -41,17 +41,6 @@ def test_effect_and_policy_come_from_the_tool() -> None:
     assert (spec.effect, spec.policy, spec.approval_reason, spec.description) == ("write", "always", None, "Cancel it")
 
 
-def test_missing_ids_are_generated_and_unique() -> None:
-    actions = [
-        _own_action("find_order"),
-        _own_action("find_order", id="4.1"),
-        _own_action("cancel_order", depends_on=["4.1"]),
-    ]
-    specs = own_actions(actions, SESSION, TOOLS)
-    assert [spec.id for spec in specs] == ["4.2", "4.1", "4.3"]
-    assert specs[2].depends_on == ("4.1",)
-
-
 @pytest.mark.parametrize(
     ("action", "words"),
     [
@@ -66,11 +55,6 @@ def test_missing_ids_are_generated_and_unique() -> None:
 def test_unknown_tools_and_invalid_arguments_are_refused(action: OwnAction, words: str) -> None:
     with pytest.raises(Invalid, match=words):
         own_actions([action], SESSION, TOOLS)
-
-
-def test_a_denied_tool_is_refused() -> None:
-    with pytest.raises(Invalid, match="must not be used"):
-        own_actions([_own_action("find_order")], Session("s", policies={"find_order": "deny"}), TOOLS)
 
 
 def test_an_unknown_name_gets_no_suggestion_if_there_are_too_many_names() -> None:

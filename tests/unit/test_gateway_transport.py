@@ -76,12 +76,6 @@ def _transport(protocol: WebSocketProtocol) -> Transport:
     return protocol.transport
 
 
-async def test_nothing_is_read_before_the_handshake_is_accepted(protocol: WebSocketProtocol) -> None:
-    assert not _transport(protocol).reading
-    await protocol.send({"type": "websocket.accept"})
-    assert _transport(protocol).reading
-
-
 async def test_one_read_is_parsed_in_pieces(protocol: WebSocketProtocol) -> None:
     await protocol.send({"type": "websocket.accept"})
     protocol.data_received(SMALL * 10_000)
@@ -116,23 +110,6 @@ async def test_a_closing_socket_is_aborted_after_a_timeout(protocol: WebSocketPr
     async with asyncio.timeout(WAIT_TIMEOUT):
         await _transport(protocol).aborted.wait()
     assert protocol.transport.is_closing()
-
-
-@pytest.mark.parametrize(
-    "head", [b"GET / HTTP/1.0\r\n\r\n", b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"], ids=["ends", "stays"]
-)
-async def test_a_connection_whose_response_is_not_read_is_aborted(head: bytes) -> None:
-    async def empty(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
-        await send({"type": "http.response.body"})
-
-    config = UvicornConfig(empty, gateway_settings(request_timeout=0.05), timeout_keep_alive=0)
-    protocol, transport = HttpProtocol(config, ServerState(), {}), Transport()
-    protocol.connection_made(transport)
-    protocol.data_received(head)
-    async with asyncio.timeout(WAIT_TIMEOUT):
-        await transport.aborted.wait()
-    assert transport.closing
 
 
 async def test_a_connection_is_kept_between_requests_and_a_request_still_has_to_arrive_in_time() -> None:

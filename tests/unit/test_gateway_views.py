@@ -1,8 +1,6 @@
 """Protocol 1 of the WebSocket: the messages about each event, and snapshots."""
 
-from datetime import UTC, datetime
-
-from parley.events.values import ActionSpec, Check, ModelCall, SessionSettings, Step
+from parley.events.values import ActionSpec, Check, SessionSettings, Step
 from parley.protocol.server import SERVER_MESSAGES, ServerMessage, dump
 from services.gateway.views import protocol1, screen_messages
 from services.gateway.views.protocol1 import messages_for
@@ -11,8 +9,6 @@ from shared.domain import commands as c
 from shared.domain.commands import Work
 from shared.domain.decide import AnyCommand, decide
 from shared.story import Story, finish_action
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class SessionMessages(Story):
@@ -41,98 +37,6 @@ class SessionMessages(Story):
         self.does(c.Approve(version=2))
         self.does(c.DraftCode(code="print(1)\n"))
         self.does(c.VerifyCode(checks=(Check(name="tests", ok=True),)))
-
-
-SPEND = c.RecordUsage(
-    calls=(
-        ModelCall(
-            model="m",
-            role="planner",
-            prompt_tokens=1,
-            cached_tokens=0,
-            completion_tokens=1,
-            cost=0,
-            latency=0,
-            attempt=1,
-        ),
-    )
-)
-
-
-def test_the_messages_of_a_conversation() -> None:
-    story = SessionMessages()
-    assert story.does(c.Say(text="A calculator")) == ["EventMessage"]
-    assert story.does(SPEND) == ["EventMessage", "Usage"]
-    assert story.does(c.DraftPlan(goal="G", steps=(Step(text="One"),))) == ["EventMessage", "TextPlanReview"]
-    assert story.does(SPEND) == ["EventMessage", "Usage"]
-    assert story.does(c.Reject()) == ["EventMessage", "FeedbackRequest"]
-    assert story.does(c.Rename(title="Mine")) == ["EventMessage"]
-    assert story.does(c.Say(text="More")) == ["EventMessage"]
-    assert story.does(c.Say(text="And more")) == ["EventMessage", "Log"]
-    assert story.does(c.DraftPlan(goal="G", steps=(Step(text="One"),))) == ["EventMessage"]
-    assert story.does(c.DraftPlan(goal="G", steps=(Step(text="Two"),))) == ["EventMessage", "TextPlanReview"]
-    base = story.session.plan.version if story.session.plan else 0
-    assert story.does(c.EditPlan(base=base, steps=(Step(text="Three"),))) == ["EventMessage", "TextPlanReview"]
-    assert story.does(c.Approve(version=story.session.version)) == ["EventMessage"]
-    assert story.does(c.DraftCode(code="print(1)\n")) == ["EventMessage"]
-    assert story.does(c.VerifyCode(checks=(Check(name="tests", ok=True),))) == ["EventMessage", "CodeReview"]
-    code = story.session.code.version if story.session.code else 0
-    assert story.does(c.Approve(version=code)) == ["EventMessage", "Completion", "Continue"]
-    assert story.does(c.Continue()) == ["EventMessage", "Question"]
-    assert story.does(c.Complete()) == ["EventMessage", "Completed"]
-
-
-def test_a_completion_contains_the_approved_plan_and_code() -> None:
-    story = SessionMessages()
-    story.to_code_review()
-    assert story.session.code is not None
-    assert protocol1.completion(story.session).final_code == ""
-    story.does(c.Approve(version=story.session.code.version))
-    done = protocol1.completion(story.session)
-    assert (done.final_plan, done.final_code) == ("Goal: G\n\n1. One", "print(1)\n")
-
-
-def test_a_run_is_completed_by_its_verdict() -> None:
-    story = SessionMessages()
-    story.to_code_review()
-    assert story.session.code is not None
-    story.does(c.Approve(version=story.session.code.version))
-    assert story.does(c.Run()) == ["EventMessage"]
-    story.does(c.Start())
-    story.does(finish_action(action_id="1.1", ok=True, result={"stdout": "1"}))
-    *_, completion, offer = story.messages_after(
-        c.VerifyTurn(status="success", next_action="complete", reasoning="It printed 1.")
-    )
-    assert "It printed 1." in str(dump(completion)["message"])
-    assert dump(offer)["type"] == "continue"
-
-
-def test_the_messages_of_failures_pauses_and_stops() -> None:
-    story = SessionMessages()
-    story.does(c.Say(text="A calculator"))
-    assert story.does(c.Pause()) == ["EventMessage", "Log"]
-    assert story.does(c.Resume()) == ["EventMessage", "Log"]
-    assert story.does(c.Ask(text="For whom?")) == ["EventMessage", "Question"]
-    assert story.does(c.Answer(text="Me")) == ["EventMessage"]
-    assert story.does(c.Fail(reason="no model", raw="?")) == ["EventMessage", "StageFailed"]
-    assert story.does(c.Retry()) == ["EventMessage"]
-    assert story.does(c.Stop()) == ["EventMessage", "Stopped"]
-    assert story.does(c.Retry()) == ["EventMessage"]
-    assert story.does(c.DraftPlan(goal="G", steps=(Step(text="One"),))) == ["EventMessage", "TextPlanReview"]
-    assert story.does(c.CancelPlan()) == ["EventMessage", "Stopped"]
-
-
-def test_approval_is_requested_until_all_actions_are_decided() -> None:
-    story = SessionMessages()
-    story.does(c.Say(text="Pay twice", workflow="agentflow"))
-    actions = tuple(
-        ActionSpec(id=f"1.{n}", tool="pay", arguments={"bill": n}, approval_reason="it spends money", effect="write")
-        for n in (1, 2, 3)
-    )
-    assert story.does(c.PlanTurn(sub_goal="Pay", actions=actions)) == ["EventMessage", "ApprovalRequest"]
-    assert story.does(c.Skip(action_id="1.3")) == ["EventMessage", "ApprovalRequest"]
-    assert story.does(c.Approve(version=2, action_id="1.1")) == ["EventMessage", "ApprovalRequest"]
-    assert story.does(c.Reject(action_id="1.2")) == ["EventMessage"]
 
 
 def test_a_stop_reports_a_running_write_and_its_outcome() -> None:

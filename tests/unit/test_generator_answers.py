@@ -5,18 +5,13 @@ from functools import partial
 from typing import Any, cast
 
 import pytest
-from pydantic import ValidationError
 
 from parley.events.values import Knowledge, SessionSettings
 from parley.protocol.tools import TOOLS_LIST, ListTools, ToolPage
 from services.generator.agentflow import (
     AnswerDraft,
-    AnswerReply,
     TaskDraft,
-    TaskReply,
     build_answer_prompt,
-    render_partial_answer,
-    render_partial_task,
     rules_of,
 )
 from services.generator.app import write
@@ -24,13 +19,10 @@ from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
-from shared.log import SessionAtPosition
 from shared.settings import Settings
-from shared.story import finish_action
-from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.support.bus import FakeBus
 from tests.support.prompt_sections import sections_of
+from tests.support.work import work_context
 from tests.unit.domain.spec import LEAVE, act, allow, done, given, request, say, turn, verdict
 
 REQUEST = (request("agentflow", approval="never", max_turns=2),)
@@ -43,9 +35,8 @@ async def write_answer_for(
 ) -> tuple[c.GiveAnswer, ScriptedModel]:
     """The command, and the model that was asked; without a bus no executor answers."""
     ask = partial(rules_of, cast(Bus, bus or FakeBus()))
-    log, model = InMemoryLog(), ScriptedModel(reply)
-    deps = WorkerDeps("generator", InMemoryStore(log), log, model, Drafts(None), Settings())
-    command = await write(WorkContext(deps, SessionAtPosition(session, 0), cause="s1:c"), ask)
+    model = ScriptedModel(reply)
+    command = await write(work_context("generator", session, model), ask)
     assert isinstance(command, c.GiveAnswer)
     return command, model
 
@@ -83,29 +74,6 @@ async def test_an_action_without_an_outcome_is_no_evidence() -> None:
     reply = AnswerDraft(text="It failed.", confidence=0.5, evidence=["1.1", "1.2", "1.3", "1.4"])
     answer, _ = await write_answer_for(given(*story, verdict()).session, reply)
     assert answer.evidence == ("1.2",)
-
-
-async def test_an_answer_is_stripped_and_cut_to_the_limit_of_an_event() -> None:
-    session = given(*ONE_READ, verdict())
-    answer, _ = await write_answer_for(session.session, AnswerDraft(text="  " + "x" * 60_000, confidence=1))
-    assert (len(answer.text), answer.text[0]) == (50_000, "x")
-    session.when(answer).then("answer.given")
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"text": "", "confidence": 1},
-        {"text": " \n ", "confidence": 1},
-        {"text": "x", "confidence": 1.1},
-        {"text": "x", "confidence": -0.1},
-        {"text": "x"},
-        {"text": "x", "confidence": 1, "mood": "good"},
-    ],
-)
-def test_an_invalid_answer_is_refused(bad: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        AnswerReply.model_validate({"reply": bad})
 
 
 async def test_the_answer_proposes_a_few_messages() -> None:
@@ -203,37 +171,6 @@ def test_the_prompt_tells_what_was_done_and_what_was_declined() -> None:
     assert sections["run"] == '1.2 orders {"id": "1.2"}\n{"found": true}'
 
 
-def test_the_prompt_has_the_results_of_earlier_requests() -> None:
-    """A session looks its customer up once; answers to later requests need that result too."""
-    first = (*ONE_READ, verdict("complete"), c.GiveAnswer(text="Seen.", confidence=1, evidence=("1.1",)))
-    session = given(*first, say("and now?"), turn(act("2.1")), c.Start(), done("2.1"), verdict()).session
-    text = prompt_text(session)
-    assert text.index("1.1 orders") < text.index("and now?") < text.index("2.1 orders")
-
-
-def test_an_uncertain_outcome_is_told_as_uncertain() -> None:
-    uncertain = c.ReportUncertain(action_id="1.1", reason="the executor was ended while it ran")
-    write = act("1.1", effect="write")
-    session = given(
-        *REQUEST, turn(write), c.Start(), uncertain, say(LEAVE), verdict("continue", "partial"), turn(nothing=True)
-    ).session
-    call = '1.1 orders {"id": "1.1"}'
-    assert sections_of(prompt_text(session))["run"] == f"{call}\nuncertain: the executor was ended while it ran"
-    assert "say that it may or may not have been done" in " ".join(prompt_text(session).split())
-
-
-def test_a_write_interrupted_by_a_stop_is_told_by_its_late_outcome() -> None:
-    """The write finished after the stop; the answer after the retry has its real outcome."""
-    started = (request("agentflow"), turn(act("1.1", ask="a write", effect="write")), allow("1.1"), c.Start())
-    work = given(*started).session.work
-    stopped = given(*started, c.Stop())
-    late = stopped.when(finish_action(action_id="1.1", ok=True, result="cancelled"), "executor", work=work)
-    retried = late.then("actions.finished").leaves("resting", "nobody").given.when(c.Retry()).then("session.retried")
-    retried.leaves("verifying", "verifier")
-    session = given(verdict("complete"), begin=retried.session).session
-    assert sections_of(prompt_text(session))["run"] == '1.1 orders {"id": "1.1"}\ncancelled'
-
-
 def test_the_answer_s_prompt_has_the_planner_s_reason_why_nothing_was_left_to_do() -> None:
     session = given(*REQUEST, turn(nothing=True)).session
     assert '{"reply": {"kind": "nothing_to_do", "reason": "Nothing is left to do."}}' in prompt_text(session)
@@ -255,14 +192,3 @@ async def test_the_answer_to_a_task_request_is_the_task_as_json() -> None:
     prompt = model.prompts[0].text
     assert prompt.startswith("Role: generator\nTask: task\n")
     assert BRIEF.text in prompt
-
-
-@pytest.mark.parametrize("bad", [{"q": ""}, {"q": "x", "agt": [{"arguments": {}}]}, {"q": "x", "other": 1}])
-def test_an_invalid_task_is_refused(bad: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        TaskReply.model_validate({"reply": bad})
-
-
-def test_a_partial_reply_is_shown_as_text() -> None:
-    assert (render_partial_answer({"text": "It is"}), render_partial_answer({})) == ("It is", "")
-    assert (render_partial_task({"q": "You are"}), render_partial_task({"agt": []})) == ("You are", "")

@@ -41,7 +41,3 @@ def test_a_step_that_was_begun_before_may_have_taken_effect(status: ActionStatus
     action = Action(ActionSpec(id="t1.s1", tool="cancel", description="Cancel it"), status=status)
     text = plan_answer(Turn(1, "Do it", (action,), "planner"), in_doubt={"t1.s1"}).text
     assert text.endswith("it was begun before, and nobody can tell whether it took effect")
-
-
-def test_a_failed_step_is_reported_with_its_error() -> None:
-    assert line(None, status="failed", error="order not found") == "1. Look it up: **not done**, order not found"

@@ -1,25 +1,20 @@
 """Planner, generator and verifier of a conversation: their prompts, replies and program checks."""
 
-import json
 import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from parley.events.values import ActionSpec, Check, FileRef, Knowledge, Service, Status, Step
-from services.generator.conversation import CodeDraft, CodeReply, write_code
+from services.generator.conversation import CodeDraft, write_code
 from services.generator.conversation import build_prompt as code_prompt
-from services.generator.conversation import render_partial as shown_code
-from services.planner.conversation import PlanDraft, PlanReply, draft_plan
+from services.planner.conversation import PlanDraft, draft_plan
 from services.planner.conversation import build_prompt as plan_prompt
-from services.planner.conversation import render_partial as shown_plan
 from services.verifier.app import verify
 from services.verifier.conversation import (
     RunVerdict,
-    TestsReply,
-    VerdictReply,
     build_verdict_prompt,
     render_partial_verdict,
 )
@@ -29,17 +24,13 @@ from shared import sandbox
 from shared.domain import commands as c
 from shared.domain.commands import Work
 from shared.domain.dialogue import Words
-from shared.domain.program_tests import unfenced
 from shared.domain.session import Session, with_words
 from shared.domain.state import Action, Code, Plan, Turn
 from shared.llm import Message, ScriptedModel
-from shared.llm.faults import InvalidReply
-from shared.llm.parsing import parse_reply
-from shared.log import SessionAtPosition
 from shared.settings import Settings
 from shared.story import finish_action
-from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Drafts, WorkContext, WorkerDeps
+from shared.worker import WorkContext
+from tests.support import work
 from tests.support.needs import needs_landlock
 from tests.unit.domain.spec import TO_DONE, TO_PLAN, StoryLine, draft, feedback, given, reject, say
 
@@ -48,13 +39,10 @@ CODE = Code(4, 1, 2, "print(1)\n", "", "generator", "review")
 SESSION = Session("s", version=4, words=Words(request="Write a calculator"))
 
 
-def work_context(
-    service: Service, session: Session, *replies: BaseModel | Exception, log: InMemoryLog | None = None
-) -> WorkContext:
-    log = log or InMemoryLog()
-    deps = WorkerDeps(service, InMemoryStore(log), log, ScriptedModel(*replies), Drafts(None), Settings())
-    working_session = replace(session, work=Work(service=service, version=session.version))
-    return WorkContext(deps, SessionAtPosition(working_session, 0), cause="s:cause")
+def work_context(service: Service, session: Session, *replies: BaseModel | Exception) -> WorkContext:
+    """The context of this service in the session, where it is made due."""
+    due = replace(session, work=Work(service=service, version=session.version))
+    return work.work_context(service, due, ScriptedModel(*replies))
 
 
 # --- prompts
@@ -117,17 +105,6 @@ def test_the_verifier_judges_a_program_by_its_own_plan_only() -> None:
     assert "undo" not in "".join(re.findall(r"<plan-\w+>.*?</plan-\w+>", text, re.DOTALL))
 
 
-@pytest.mark.parametrize(
-    "build_prompt",
-    [lambda known: plan_prompt(known, Settings()), lambda known: code_prompt(known, Settings()), prompt_for_tests],
-)
-def test_the_rules_are_the_same_for_every_session(build_prompt: Any) -> None:
-    other = replace(with_words(SESSION, request="Something else"), id="other", plan=PLAN, code=CODE)
-    system = build_prompt(SESSION)[0]
-    assert system == build_prompt(other)[0]
-    assert re.match(r"Role: \w+\nTask: \w+\n\n", system["content"])
-
-
 # --- planner
 
 
@@ -137,33 +114,6 @@ async def test_a_plan_command_is_built_from_the_models_draft() -> None:
     assert isinstance(command, c.DraftPlan)
     assert (command.goal, command.notes) == ("A calculator", "none")
     assert [len(step.text) for step in command.steps] == [3, 3, 2000]
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {},
-        {"kind": "question", "text": " "},
-        {"kind": "plan", "goal": "g", "steps": [" "]},
-        {"kind": "plan", "goal": "g", "steps": ["s"], "mood": "good"},
-        {"kind": "plan", "goal": "g", "steps": "one"},
-        {"kind": "plan", "goal": "g", "steps": ["s"] * 101},
-        {"kind": "plan", "goal": None, "steps": ["s"]},
-    ],
-)
-def test_a_reply_without_plan_and_question_is_invalid(bad: dict[str, Any]) -> None:
-    text = json.dumps({"reply": bad})
-    with pytest.raises(InvalidReply) as refused:
-        parse_reply(text, PlanReply)
-    assert refused.value.raw == text
-
-
-def test_a_partial_plan_is_shown_as_text() -> None:
-    assert shown_plan({}) == ""
-    assert shown_plan({"goal": "A calc"}) == "Goal: A calc\n"
-    assert shown_plan({"goal": "A", "steps": ["Ask", "", "Ad"]}) == "Goal: A\n\n1. Ask\n2. Ad"
-    assert shown_plan({"text": "Which?"}) == "Which?"
-    assert shown_plan({"goal": None, "steps": None}) == ""
 
 
 # --- generator
@@ -187,19 +137,6 @@ async def test_the_fence_around_code_is_removed(reply: str) -> None:
     assert command == c.DraftCode(code="print(1)\n", explanation="e")
 
 
-def test_a_fence_inside_the_program_stays() -> None:
-    code = 'HELP = """\n```\nusage\n```\n"""\n'
-    assert unfenced(code) == code
-    assert shown_code({"code": "pri"}) == "pri"
-    assert shown_code({}) == ""
-
-
-@pytest.mark.parametrize("code", ["", " \n", "```python\n\n```"])
-def test_a_reply_without_code_is_invalid(code: str) -> None:
-    with pytest.raises(InvalidReply, match="no code"):
-        parse_reply(json.dumps({"reply": {"kind": "code", "code": code}}), CodeReply)
-
-
 # --- verifier
 
 
@@ -208,10 +145,6 @@ def test_code_that_does_not_parse_fails_the_check(code: str) -> None:
     check = check_syntax(code)
     assert (check.name, check.ok) == ("parses", False)
     assert check.detail
-
-
-def test_syntax_warnings_pass_the_check() -> None:
-    assert check_syntax("pattern = '\\d'\nx = 1 is 1\n").ok
 
 
 async def test_the_linter_reports_errors_and_not_style() -> None:
@@ -316,13 +249,6 @@ def test_the_judge_sees_the_tests_with_their_results_and_the_sessions_files() ->
     text = build_verdict_prompt(checked)[-1]["content"]
     assert "import program\nlints: ok\ntests: failed 1 failed\n" in text
     assert "trips.csv: 12 bytes\n" in text
-
-
-def test_a_verifier_reply_with_unknown_values_or_fields_is_refused() -> None:
-    with pytest.raises(ValidationError):
-        VerdictReply.model_validate({"reply": {"status": "great", "next_action": "complete"}})
-    with pytest.raises(ValidationError):
-        TestsReply.model_validate({"reply": {"tests": "x", "more": "y"}})
 
 
 def spec(tool: str = "run_code", **arguments: Any) -> ActionSpec:

@@ -41,11 +41,6 @@ def open_to_others(home: Path) -> list[str]:
     return [str(path.relative_to(home)) for path in home.rglob("*") if mode(path) & 0o077]
 
 
-def test_a_new_home_is_private(tmp_path: Path) -> None:
-    with lock_home(tmp_path / "a" / "home"):
-        assert mode(tmp_path / "a" / "home") == 0o700
-
-
 def test_a_home_of_an_earlier_version_is_made_private_with_its_contents(tmp_path: Path) -> None:
     home = home_of_an_earlier_version(tmp_path / "home")
     with lock_home(home):

@@ -130,20 +130,6 @@ async def test_a_named_model_must_be_configured() -> None:
     assert (failed.value.retryable, len(client.sent)) == (False, 2)
 
 
-async def test_without_a_configured_model_only_the_endpoint_s_first_can_be_named() -> None:
-    listed = httpx2.Response(200, json={"object": "list", "data": [{"id": "only", "object": "model"}]})
-    client = ScriptedClient(listed, sse(GOOD), openai_model="")
-    await client.ask(model="only")
-    with pytest.raises(ModelMisconfigured, match="These can be named: only"):
-        await client.ask(model="m")
-
-
-async def test_no_temperature_is_sent_unless_one_is_set_for_the_role() -> None:
-    client = ScriptedClient(sse(GOOD), parley_temperatures={"verifier": 0.2})
-    await client.ask()
-    assert "temperature" not in client.sent[0]
-
-
 async def test_tokens_are_estimated_where_the_server_does_not_count() -> None:
     client = ScriptedClient(sse(GOOD, usage=None))
     await client.ask()
@@ -176,21 +162,6 @@ async def test_formats_fall_back_one_by_one_and_the_schema_moves_into_the_prompt
     assert '"number"' in client.sent[2]["messages"][0]["content"]
     assert client.sent[2]["messages"][0]["content"].startswith("Be brief.")
     assert client.sent[2]["messages"][1:] == MESSAGES[1:]
-
-
-async def test_a_prompt_without_system_message_gets_one_for_the_schema() -> None:
-    client = ScriptedClient(error(400, "response_format is unknown"), sse(GOOD))
-    await client.ask(MESSAGES[1:])
-    assert [message["role"] for message in client.sent[1]["messages"]] == ["system", "user"]
-
-
-async def test_a_request_that_is_refused_in_every_form_fails_and_nothing_is_remembered() -> None:
-    client = ScriptedClient(*(error(400, "invalid schema") for _ in range(3)), sse(GOOD))
-    with pytest.raises(ModelFailed, match="invalid schema") as failed:
-        await client.ask()
-    assert not failed.value.retryable
-    await client.ask()
-    assert "response_format" in client.sent[-1]
 
 
 async def test_a_rejected_request_without_a_fallback_fails_at_once() -> None:
@@ -291,11 +262,6 @@ async def test_an_empty_reply_downgrades_the_mode(text: str) -> None:
     assert formats == ["json_schema", "json_object", None]
 
 
-async def test_half_a_reply_is_never_completed_by_repair() -> None:
-    client = ScriptedClient(sse('{"text": "half a pro'), sse(GOOD))
-    assert (await client.ask()).text == "it is 42"
-
-
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
@@ -349,13 +315,6 @@ async def test_the_settings_named_are_those_in_use() -> None:
         await client.ask()
 
 
-async def test_an_unreachable_endpoint_is_reported_with_its_address() -> None:
-    client = ScriptedClient(httpx2.ConnectError("refused"))
-    with pytest.raises(ModelUnreachable, match="http://model/v1"):
-        await client.ask()
-    assert [(call.outcome, call.prompt_tokens) for call in client.calls] == [("failed", 0)]
-
-
 async def test_refusals_and_content_filters_are_reported_as_such() -> None:
     refusal = {
         "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "refusal": "I must not"}}]
@@ -373,12 +332,6 @@ def _completion(body: dict[str, Any]) -> dict[str, Any]:
 async def test_an_endless_reply_fails() -> None:
     with pytest.raises(ModelFailed, match="longer than"):
         await ScriptedClient(sse("x" * 1_000_001)).ask()
-
-
-async def test_the_last_partial_is_the_whole_reply() -> None:
-    client = ScriptedClient(sse(*GOOD))
-    await client.ask()
-    assert client.partials[-1] == {"text": "it is 42", "number": 42}
 
 
 @pytest.mark.parametrize(

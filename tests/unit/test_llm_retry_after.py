@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from shared.llm import ModelFailed, ModelRequest, client
 from shared.llm.client import OpenAIModel
 from shared.llm.retry_after import asked_wait, duration_text
-from shared.settings import Settings
 from tests.support.timeouts import WAIT_TIMEOUT
 from tests.unit.test_llm_client import GOOD, MESSAGES, Answer, ScriptedClient, error, sse
 
@@ -243,13 +242,3 @@ async def test_a_wait_beyond_the_limit_fails_at_once_with_the_server_s_words(att
         "or use another model"
     )
     assert failed.value.retryable
-
-
-async def test_the_limit_is_a_setting() -> None:
-    waiting = Waiting(ScriptedClient(error(429, retry_after="9000"), model_max_wait=10_000).model)
-    task = asyncio.create_task(waiting.ask())
-    await asyncio.wait_for(waiting.began.wait(), WAIT_TIMEOUT)
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    assert waiting.waits == [9000]
-    assert Settings().model_max_wait == 300

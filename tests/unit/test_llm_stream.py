@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from shared.domain.storable import storable
 from shared.llm import Message
 from shared.llm.completion import PartialReply, PartialToolCall, Tokens, count_tokens
 from shared.llm.faults import TransientFault, read_error
@@ -254,10 +253,6 @@ def test_pieces_of_tool_calls_belong_to_the_call_of_their_index() -> None:
     assert arguments(piece(0, "{", "a"), piece(0, "}", "a")) == ["{}"]
     assert arguments(piece(None, "{", "a"), piece(None, "}")) == ["{}"]
     assert PartialToolCall(0, "a").name == ""
-
-
-def test_halves_of_characters() -> None:
-    assert storable("a \ud83d" + "\ude80 b \ud83d c \ude80") == "a 🚀 b \ufffd c \ufffd"
 
 
 @pytest.mark.parametrize(

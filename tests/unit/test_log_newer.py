@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from parley.events import SessionEvent, dump_event, envelope
-from parley.events.values import Check, Step
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
 from shared.domain.decide import AnyCommand, decide
@@ -79,20 +78,6 @@ async def test_an_event_of_a_newer_release_stops_folding_and_commits(changes: di
     assert len(story.log.messages) == 2, "the refused command appends nothing"
 
 
-async def test_two_releases_write_one_history(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The newer planner uses the new format; older services stop there, and newer ones go on."""
-    story = SessionStory()
-    await story.says(c.Say(text="A calculator"), "a")
-    await story.newer(NEWER)
-    with pytest.raises(UpgradeNeeded):
-        await story.works(c.DraftPlan(goal="g", steps=(Step(text="one"),)))
-    monkeypatch.setattr(envelope, "FORMAT", NEWER["needs"])
-    await story.works(c.DraftPlan(goal="g", steps=(Step(text="one"),)))
-    loaded, skipped = story.fold()
-    assert (loaded.session.version, loaded.session.needs, loaded.session.phase) == (3, envelope.FORMAT, "planning")
-    assert skipped == []
-
-
 async def test_an_event_stored_before_a_newer_one_is_acknowledged() -> None:
     """The append gets no answer, and a newer release appends before the tail is read."""
     story = SessionStory()
@@ -147,43 +132,3 @@ def test_a_session_may_begin_with_a_message_of_a_newer_release(headers: dict[str
     raw = StoredMessage(9, "session.s.nobody.session.archived", headers, json.dumps(body).encode(), datetime.now(UTC))
     with pytest.raises(UpgradeNeeded):
         accept(SessionAtPosition(Session("s"), 0), raw)
-
-
-async def test_an_unguarded_message_is_quarantined_whatever_its_format() -> None:
-    story = SessionStory()
-    await story.says(c.Say(text="A calculator"), "a")
-    await story.newer(NEWER, guarded=False)
-    _, [(_, reason)] = story.fold()
-    assert "unguarded" in reason
-
-
-# --- rules
-
-
-async def _twice_repaired(story: SessionStory) -> None:
-    """A session whose code was repaired as often as the rules allow, and five more requests."""
-    failed = c.VerifyCode(checks=(Check(name="tests", ok=False, detail="no"),))
-    await story.says(c.Say(text="A calculator"), "a")
-    plan = await story.works(c.DraftPlan(goal="g", steps=(Step(text="one"),)))
-    await story.says(c.Approve(version=plan.version), "ok")
-    for number in range(3):
-        code = await story.works(c.DraftCode(code=f"print({number})\n"))
-        await story.works(failed)
-    await story.says(c.Approve(version=code.version), "ok2")
-    for number in range(5):
-        await story.says(c.Say(text=f"request {number}"), f"m{number}")
-        await story.works(c.DraftPlan(goal="g", steps=(Step(text="one"),)))
-
-
-async def test_newer_rules_do_not_change_which_service_was_due() -> None:
-    story = SessionStory()
-    await _twice_repaired(story)
-    original, _ = story.fold()
-    story.log.messages[:] = [_without_due_service(raw) for raw in story.log.messages]
-    loaded, skipped = story.fold()
-    assert (loaded.session, skipped) == (original.session, [])
-
-
-def _without_due_service(raw: StoredMessage) -> StoredMessage:
-    session, session_id, _, kind = raw.subject.split(".", 3)
-    return raw._replace(subject=f"{session}.{session_id}.nobody.{kind}")

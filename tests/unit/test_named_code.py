@@ -11,7 +11,7 @@ from typing import Any
 
 from parley.protocol.schema import protocol_schema
 from scripts.generate import ROOT
-from tests.unit.test_architecture import transitive_imports, tree
+from tests.unit.test_architecture import nodes, transitive_imports
 
 PACKAGES = ("services", "shared", "parley", "packs", "sql", "flows", "rehearsal", "cli", "bench", "chaos", "scripts")
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
@@ -27,7 +27,7 @@ ELSEWHERE = frozenset({"StatefulSet", "NetworkPolicy", "BaseFlow", "MyReply", "M
 def names_of(path: Path) -> frozenset[str]:
     """Every name that the module defines, imports or uses."""
     names = set[str]()
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.Name(id=name) | ast.Attribute(attr=name):
                 names.add(name)
@@ -47,15 +47,19 @@ def known() -> frozenset[str]:
 @cache
 def strings() -> frozenset[str]:
     """The strings in code, such as subjects and groups of entry points, which look like names of modules."""
-    nodes = (node for path in SOURCES for node in ast.walk(tree(path)) if isinstance(node, ast.Constant))
-    return frozenset(node.value for node in nodes if isinstance(node.value, str))
+    constants = (node.value for path in SOURCES for node in nodes(path) if isinstance(node, ast.Constant))
+    return frozenset(value for value in constants if isinstance(value, str))
 
 
-def docstrings() -> Iterator[tuple[str, str]]:
-    for path in SOURCES:
-        for node in ast.walk(tree(path)):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                yield str(path.relative_to(ROOT)), ast.get_docstring(node) or ""
+@cache
+def docstrings() -> tuple[tuple[str, str], ...]:
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    return tuple(
+        (str(path.relative_to(ROOT)), ast.get_docstring(node) or "")
+        for path in SOURCES
+        for node in nodes(path)
+        if isinstance(node, documented)
+    )
 
 
 def texts() -> Iterator[tuple[str, str]]:

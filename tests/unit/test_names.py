@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.test_architecture import CODE, name, sources, tree
+from tests.unit.test_architecture import CODE, name, nodes, sources
 
 TERMS = json.loads((Path(__file__).parent / "standard_terms.json").read_text(encoding="utf-8"))
 EVERYWHERE: dict[str, str] = TERMS["everywhere"]
@@ -20,7 +20,7 @@ IN_PACKAGE: dict[str, dict[str, str]] = TERMS["in_package"]  # words that mean s
 def names(path: Path) -> Iterator[tuple[str, int]]:
     """The name of the module, as `name.py`, and those of its classes, functions and parameters, with their lines."""
     yield path.name, 1
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         match node:
             case ast.ClassDef():
                 yield node.name, node.lineno
@@ -37,8 +37,8 @@ def replacement(word: str, path: Path) -> str:
         return EVERYWHERE[everywhere]
     if "patience" in plain.lower():
         return "timeout"
-    scoped = [terms for package, terms in IN_PACKAGE.items() if name(path).startswith(f"{package}/")]
-    return next((terms[plain] for terms in scoped if plain in terms), "")
+    named = ((package, terms[plain]) for package, terms in IN_PACKAGE.items() if plain in terms)
+    return next((term for package, term in named if name(path).startswith(f"{package}/")), "")
 
 
 @pytest.mark.parametrize("folder", [*CODE, "examples", "tests"])
@@ -61,7 +61,7 @@ def test_a_class_name_has_one_meaning() -> None:
     for path in sources(*CODE):
         if path.name.startswith("test_") or "tests" in path.parts:
             continue
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef):
                 modules.setdefault(node.name, set()).add(name(path))
     message_and_command = {"parley/protocol/client.py", "shared/domain/commands.py"}

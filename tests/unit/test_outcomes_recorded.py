@@ -146,19 +146,6 @@ async def test_a_stop_during_the_upload_does_not_lose_the_result(effect: Effect)
 
 
 @pytest.mark.parametrize("effect", ["irreversible", "read"])
-async def test_an_outcome_is_recorded_after_an_earlier_stop(effect: Effect) -> None:
-    bench = Bench(action(effect=effect), log=GatedLog(before="actions.finished"))
-    await bench.due()
-    work = bench.deliver()
-    await bench.log.gate.reached.wait()
-    await bench.stop()
-    bench.log.gate.opened.set()
-    await work
-    assert await bench.event_types() == ["actions.started", "session.stopped", "actions.finished"]
-    assert await bench.statuses() == ["finished"]
-
-
-@pytest.mark.parametrize("effect", ["irreversible", "read"])
 async def test_a_stop_before_the_first_call_prevents_the_call(effect: Effect) -> None:
     bench = Bench(action(effect=effect), log=GatedLog(after="actions.started"))
     await bench.due()
@@ -171,19 +158,6 @@ async def test_a_stop_before_the_first_call_prevents_the_call(effect: Effect) ->
     session = await bench.story.load()
     assert session.turn is not None
     assert session.turn.actions[0].cause == "stopped"
-
-
-async def test_a_read_that_a_stop_interrupts_has_that_cause() -> None:
-    bench = Bench(action(effect="read"))
-    bench.hold = Gate()
-    await bench.due()
-    work = bench.deliver()
-    await bench.hold.reached.wait()
-    await bench.stop()
-    await work
-    assert [(outcome.ok, outcome.cause) for event in await bench.finished() for outcome in event.outcomes] == [
-        (False, "stopped")
-    ]
 
 
 async def kill_at(bench: Bench, gate: Gate) -> None:
@@ -226,19 +200,6 @@ async def test_a_crash_during_the_upload_loses_the_full_result_only() -> None:
         assert (await bench.story.load()).phase == ("resting" if stopped else "verifying")
 
 
-async def test_a_result_that_is_uploaded_after_its_turn_is_stored() -> None:
-    bench = Bench(action(), value="x" * 60_000)
-    await bench.due()
-    work = bench.deliver()
-    await bench.objects.gate.reached.wait()
-    await bench.stop()
-    await bench.story.commit(c.Say(text="Something else"))
-    bench.objects.gate.opened.set()
-    await work
-    assert (await bench.event_types())[-1] == "result.stored"
-    assert (await bench.story.load()).left_running == ()
-
-
 async def test_writes_that_were_never_called_are_not_uncertain_after_a_crash() -> None:
     bench = Bench(*map(action, range(1, 4)))
     bench.hold = Gate()
@@ -265,17 +226,6 @@ async def test_the_full_result_is_stored_without_secrets(monkeypatch: pytest.Mon
     assert (await bench.event_types())[-1] == "result.stored"
     assert b"*** ***" in bench.objects.stored
     assert b"s3cr3t" not in bench.objects.stored
-
-
-async def test_outcomes_during_an_append_go_into_the_next_event() -> None:
-    bench = Bench(*(action(number, "read") for number in range(1, 6)), log=GatedLog(before="actions.finished"))
-    await bench.due()
-    work = bench.deliver()
-    await bench.log.gate.reached.wait()
-    await asyncio.sleep(0)  # now all tools have returned
-    bench.log.gate.opened.set()
-    await work
-    assert [len(event.outcomes) for event in await bench.finished()] == [1, 4]
 
 
 @pytest.mark.parametrize("value", ["x" * 47_000, "語" * 15_600], ids=["ASCII", "three bytes a character"])

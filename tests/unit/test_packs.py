@@ -322,11 +322,6 @@ async def test_a_broken_pack_is_reported_and_the_others_work(tmp_path: Path, tex
     assert why in trouble
 
 
-async def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
-    (trouble,) = (await opened(tmp_path / "none")).troubles
-    assert "PARLEY_PACKS_DIR" in trouble
-
-
 async def test_a_slow_pack_holds_up_no_other_and_is_there_once_it_has_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     go, reports = asyncio.Event(), []
 

@@ -18,7 +18,6 @@ from shared.domain import commands as c
 from shared.domain.policy import with_ruling
 from shared.domain.session import Session
 from shared.settings import Settings
-from tests.support.flow_walk import Walk, last, waiting
 from tests.support.sql_shop import sqlite_shop
 from tests.unit.domain.spec import given, request
 
@@ -124,34 +123,3 @@ def test_the_settings_decide_whether_a_query_needs_approval(
     list_rule = registry.all()["list_tables"].rule(session)
     assert list_rule
     assert (list_rule.policy, list_rule.quiet) == (None, True)
-
-
-FLOW = """
-name: ask
-description: Runs SQL.
-nodes:
-  query:
-    description: Runs it.
-    inputs: [request]
-    tool: query_database
-    arguments: {sql: $request}
-    outputs: {answer: any}
-"""
-
-
-@pytest.mark.parametrize(("confirm", "needs_approval"), [("nodes", True), ("nothing", False)])
-async def test_a_query_in_a_flow_node_needs_approval_by_the_same_setting(
-    reader: Reader, tmp_path: Path, confirm: str, needs_approval: bool
-) -> None:
-    (tmp_path / "flows").mkdir()
-    (tmp_path / "flows" / "ask.yaml").write_text(FLOW)
-    walk = Walk(tools=tuple(reader.registry.all().values()), folder=tmp_path / "flows")
-    session = await walk.begins("SELECT count(*) FROM orders", "ask.query", approval="never", confirm=confirm)
-    assert (session.phase == "awaiting_approval") is needs_approval
-    if needs_approval:
-        assert waiting(session).spec.arguments == {"sql": "SELECT count(*) FROM orders"}
-        session = await walk.allows()
-    answer = last(session).result
-    assert isinstance(answer, dict)
-    assert isinstance(answer["answer"], dict)
-    assert answer["answer"]["rows"] == [[2]]

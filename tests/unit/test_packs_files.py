@@ -90,12 +90,6 @@ async def test_a_large_file_is_read_in_parts() -> None:
     assert "length" in await folder.refusal("read_file", name="a", length=MAX_READ + 1)
 
 
-async def test_a_value_that_is_no_text_is_written_as_json() -> None:
-    folder = Folder()
-    await folder.value("write_file", name="a.json", text={"price": 3, "name": "Tür"})
-    assert await folder.texts() == {"a.json": '{\n "price": 3,\n "name": "Tür"\n}'}
-
-
 async def test_a_call_that_is_repeated_before_it_is_recorded_has_its_effect_once() -> None:
     """An executor that was killed before it recorded the outcome makes the call again; nothing is appended twice."""
     folder = Folder()
@@ -106,15 +100,6 @@ async def test_a_call_that_is_repeated_before_it_is_recorded_has_its_effect_once
     for recorded in (False, True):
         assert (await folder.call("delete_file", recorded=recorded, name="log")).ok
     assert folder.session.files == {}
-
-
-async def test_a_second_write_replaces_the_first() -> None:
-    folder = Folder()
-    await folder.value("write_file", name="a", text="first")
-    second = await folder.call("write_file", name="a", text="second")
-    assert second.confirmed
-    assert await folder.texts() == {"a": "second"}
-    assert "upper and lower case" in await folder.refusal("write_file", name="A", text="third")
 
 
 @pytest.mark.parametrize("name", ["..", "a/../../b", "a\0b", "/etc/passwd", "a\\b", "x" * 201, "", 7, None])

@@ -4,9 +4,7 @@ import gzip
 import json
 import tracemalloc
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from ipaddress import ip_address
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -17,7 +15,6 @@ from packs.http.allow_list import BadAllowList, RequestNotAllowed, read_allow_li
 from packs.http.body import Content, UnreadableContent, decode_content, read_content
 from packs.http.pack import HttpPack
 from parley import Tool
-from services.executor.sources.loading import LoadedPacks
 from shared.logging import conceal
 from shared.settings import Settings
 
@@ -178,15 +175,6 @@ async def test_only_tools_with_an_allowed_method_exist() -> None:
         "send_request": ("irreversible", False),
     }
     assert "Allowed: PUT https://a.test." in both["send_request"].description
-
-
-async def test_an_invalid_setting_removes_only_the_http_pack(tmp_path: Path) -> None:
-    loaded = LoadedPacks()
-    async with AsyncExitStack() as stack:
-        await loaded.open(Settings(parley_home=tmp_path, parley_http_allow="[{}]"), stack)
-    assert "http" not in loaded.packs
-    assert "database" in loaded.packs
-    assert "BadAllowList: PARLEY_HTTP_ALLOW[0].origin: Field required" in "".join(loaded.troubles)
 
 
 async def test_the_check_reports_urls_that_are_not_allowed_before_the_call() -> None:

@@ -11,11 +11,10 @@ from services.verifier.flow import path_verdict
 from shared.bus import Delivery
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.llm import ScriptedModel
-from shared.settings import Settings
 from shared.story import Story, finish_action
-from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Drafts, Handler, Worker, WorkerDeps
+from shared.testing import InMemoryLog
+from shared.worker import Handler, Worker
+from tests.support.work import worker_deps
 from tests.unit.domain.spec import StoryLine, given, spend, verdict
 from tests.unit.domain.test_flow_paths import PLANNED, edit, node, walk
 
@@ -105,7 +104,7 @@ class LocalSession(Story):
 
     async def deliver_newest_event(self, service: Service, handler: Handler) -> None:
         """Delivers the newest event to this service."""
-        deps = WorkerDeps(service, InMemoryStore(self.log), self._memory, ScriptedModel(), Drafts(None), Settings())
+        deps = worker_deps(service, log=self._memory)
         raw = self._memory.messages[-1]
         await Worker(deps, handler).on_delivery(Delivery(raw.subject, raw.data, raw.position, 1))
 

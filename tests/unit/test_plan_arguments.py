@@ -183,17 +183,6 @@ def test_items_of_a_list_are_checked_as_what_they_are() -> None:
     assert wrong == "Step 3 (t), argument title: it must be a text, and {{item}} is an object."
 
 
-def test_a_polled_calls_arguments_are_checked_as_the_polled_tools() -> None:
-    def polled(tool: str, **arguments: Any) -> str:
-        return " ".join(problems({"tool": tool, "arguments": arguments, "condition": "output"}, tool="poll"))
-
-    assert polled("query", sql="SELECT 1", limit=output(".days")) == ""
-    assert polled("query", limit=output(".hotel")) == (
-        f"Step 3 (t), argument limit: it must be a whole number, and {output('.hotel')} is an object."
-    )
-    assert polled("query", nope=output(".days")) == "Step 3 (t): the tool query has no argument “nope”."
-
-
 def test_a_schema_that_branches_at_every_level_is_checked_within_bounds() -> None:
     deep: dict[str, Any] = {
         "anyOf": [{"type": "object", "properties": {"next": {"$ref": "#"}, str(at): {}}} for at in range(50)]
@@ -207,32 +196,10 @@ def test_a_schema_that_branches_at_every_level_is_checked_within_bounds() -> Non
 # --- texts that run as written
 
 
-@pytest.mark.parametrize(
-    ("arguments", "place"),
-    [
-        ({"query": {"sql": f"SELECT {output('')}"}}, "query.sql"),
-        ({"query": {"all": [{"sql": output("")}]}}, "query.all[0].sql"),
-        ({"query": {"deep": {"deeper": {"code": output("")}}}}, "query.deep.deeper.code"),
-        ({"query": {"url": f"http://{output('')}/"}}, "query.url"),
-        ({"query": {"picture_url": output("")}}, "query.picture_url"),
-        ({"other": {"sql": output("")}}, "other.sql"),
-    ],
-)
-def test_names_decide_within_objects_without_declared_fields(arguments: dict[str, Any], place: str) -> None:
-    (wrong,) = reference_problems(arguments, TOOLS["free"].parameters)
-    assert wrong.startswith((f"{place} is run as it is written", f"{place}: a reference may stand"))
-
-
 @pytest.mark.parametrize("name", ["SQL", "Sql", "sqlQuery", "SQLQuery", "raw-sql", "sql_text", "Code", "CODE"])
 def test_names_of_sql_and_code_are_known_in_any_spelling(name: str) -> None:
     (wrong,) = reference_problems({"query": {name: output("")}}, TOOLS["free"].parameters)
     assert wrong.startswith(f"query.{name} is run as it is written")
-
-
-@pytest.mark.parametrize("name", ["URL", "Url", "pictureUrl", "pictureURL", "Picture-URL", "PICTURE_URL"])
-def test_names_of_urls_are_known_in_any_spelling(name: str) -> None:
-    (wrong,) = reference_problems({"query": {name: output("")}}, TOOLS["free"].parameters)
-    assert wrong.startswith(f"query.{name}: a reference may stand")
 
 
 @pytest.mark.parametrize("name", ["country_code", "codes", "sqlite_file", "url_path", "curl", "mysql"])
@@ -265,15 +232,6 @@ def test_an_external_schema_cannot_make_sql_data(schema: dict[str, Any]) -> None
     for arguments in calls:
         (wrong,) = reference_problems(arguments, safe)
         assert "run as it is written" in wrong
-
-
-def test_kinds_are_found_behind_references_and_for_all_fields() -> None:
-    schema: dict[str, Any] = {
-        "properties": {"o": {"$ref": "#/$defs/O"}},
-        "$defs": {"O": {"additionalProperties": {"$ref": "#/$defs/S"}}, "S": {"type": "string", "x-kind": "sql"}},
-    }
-    (wrong,) = reference_problems({"o": {"any": output("")}}, schema)
-    assert wrong.startswith("o.any is run as it is written")
 
 
 # --- parameters of templates

@@ -3,13 +3,10 @@
 from parley.reply import Kind
 from services.planner.agentflow_prompt import MoreTools
 from services.planner.execution_plan import MAX_PROPOSALS, MAX_SEARCHES, draft_steps
-from services.planner.execution_plan_prompt import StepChanges, StepDraft, StepsDraft, StepsReply
+from services.planner.execution_plan_prompt import StepDraft, StepsDraft, StepsReply
 from shared.domain import commands as c
 from shared.llm import Prompt, ScriptedModel
-from shared.log import SessionAtPosition
-from shared.settings import Settings
-from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Drafts, WorkContext, WorkerDeps
+from tests.support.work import work_context
 from tests.unit.domain.spec import given, request
 from tests.unit.test_tool_choice import Catalogue
 
@@ -18,10 +15,9 @@ FLY = StepsDraft(goal="Fly", steps=[StepDraft(id="s1", tool="fly", text="Fly", a
 
 
 async def drafted(*replies: Kind) -> tuple[c.DraftPlan | c.NoDraft | c.Fail, list[Prompt]]:
-    log, model = InMemoryLog(), ScriptedModel(*replies)
-    deps = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
+    model = ScriptedModel(*replies)
     session = given(request("execution_plan", "pay")).session
-    context = WorkContext(deps, SessionAtPosition(session, 0), cause="s:cause")
+    context = work_context("planner", session, model)
     return await draft_steps(context, Catalogue()), model.prompts
 
 
@@ -45,10 +41,3 @@ async def test_the_model_may_search_a_limited_number_of_times_and_hears_what_was
     assert "<found_tools> has what fits “count it”" in problems
     assert isinstance(command, c.Fail)
     assert "found_tools" not in command.reason, "what is told to the model only"
-
-
-async def test_without_a_plan_there_is_nothing_to_change() -> None:
-    _, prompts = await drafted(PRINT)
-    reply = prompts[0].reply
-    assert issubclass(reply, StepsReply)
-    assert StepChanges not in reply.kinds()

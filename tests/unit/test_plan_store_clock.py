@@ -28,11 +28,6 @@ def times(monkeypatch: pytest.MonkeyPatch) -> Times:
     return times
 
 
-def test_without_an_answer_of_the_broker_it_is_this_machines_time(times: Times) -> None:
-    clock = BrokerClock(lambda: times.wall)
-    assert (clock.now(), clock.problem) == (NOON, "")
-
-
 def test_within_a_minute_it_is_the_brokers_time_and_the_seconds_since(times: Times) -> None:
     clock = BrokerClock(lambda: times.wall)
     clock.observe(NOON + timedelta(seconds=59))

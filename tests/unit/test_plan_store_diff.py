@@ -44,19 +44,6 @@ def test_every_step_of_both_plans_has_one_change(
     assert [change.new for change in changes if change.new] == list(range(1, len(new) + 1))
 
 
-def test_changed_arguments_are_a_change() -> None:
-    old = (Step(text="Look", tool="sql", arguments={"q": 1}),)
-    new = (Step(text="Look", tool="sql", arguments={"q": 2}),)
-    (change,) = compare(old, new)
-    assert (change.kind, change.before, change.after) == ("changed", old[0], new[0])
-
-
-def test_two_plans_of_a_hundred_long_steps_are_compared_quickly() -> None:
-    old = steps(*(f"{n} " + "abc " * 490 for n in range(100)))
-    new = steps(*(f"{n} " + "xyz " * 490 for n in range(100, 200)))
-    assert len(list(compare(old, new))) == 200
-
-
 def plan(version: int, lines: list[str]) -> PlanRecord:
     return PlanRecord(
         session_id="s",
@@ -95,27 +82,11 @@ def test_the_changed_part_of_a_very_long_plan_is_one_hunk() -> None:
     assert diff(plan(1, lines), plan(2, lines)).unified == ""
 
 
-def test_lines_added_at_the_end_of_a_long_plan_appear_once() -> None:
-    lines = ["same"] * (MAX_LINES + 1)
-    difference = diff(plan(1, lines), plan(2, [*lines, "same"]))
-    assert difference.unified.splitlines()[2:] == [
-        f"@@ -{MAX_LINES - 1},3 +{MAX_LINES - 1},4 @@",
-        *[" same"] * 3,
-        "+same",
-    ]
-
-
 def test_two_plans_of_very_many_lines_are_compared_quickly() -> None:
     """difflib would take minutes here: each line is too frequent to match by, and too rare to be ignored."""
     lines = [chr(0x4E00 + number % 101) for number in range(80_000)]
     assert diff(plan(1, lines), plan(2, lines[::-1])).coarse
     assert takes_at_most(5, lambda: diff(plan(1, lines), plan(2, lines[::-1])))
-
-
-def test_plans_up_to_the_limit_are_compared_line_by_line() -> None:
-    lines = [chr(0x4E00 + number % 101) for number in range(MAX_LINES)]
-    assert not diff(plan(1, lines), plan(2, sorted(lines))).coarse
-    assert takes_at_most(5, lambda: diff(plan(1, lines), plan(2, sorted(lines))))
 
 
 def test_steps_with_ids_are_matched_by_id() -> None:

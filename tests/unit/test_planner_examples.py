@@ -14,11 +14,8 @@ from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
 from shared.llm.scripted import Prompt
-from shared.log import SessionAtPosition
-from shared.settings import Settings
-from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.support.prompt_sections import sections_of
+from tests.support.work import work_context
 from tests.unit.domain.spec import given, say
 from tests.unit.test_planner_turns import KNOWN, planned
 
@@ -48,10 +45,9 @@ async def test_accepted_calls_are_examples_for_the_first_turn_of_a_request() -> 
 
 
 async def test_a_plan_in_words_gets_accepted_plans_as_examples() -> None:
-    log, model = InMemoryLog(), ScriptedModel(*[PlanDraft(goal="G", steps=["One"])] * 2)
-    deps = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
+    model = ScriptedModel(*[PlanDraft(goal="G", steps=["One"])] * 2)
     for source in (find_examples, None):
-        context = WorkContext(deps, SessionAtPosition(given(say()).session, 0), cause="s1:cause")
+        context = work_context("planner", given(say()).session, model)
         drafted = await (draft_plan(context, source) if source else draft_plan(context))
         assert isinstance(drafted, c.DraftPlan)
     assert [examples(prompt) for prompt in model.prompts] == [EXAMPLE, None]

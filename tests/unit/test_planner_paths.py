@@ -6,26 +6,23 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from parley.events.values import NodeProposal, PathPlan, Planning, SessionSettings
-from parley.protocol.flows import FlowPage, FlowSpec, ListFlows, NodeSpec
+from parley.protocol.flows import FlowPage, FlowSpec, NodeSpec
 from parley.protocol.pages import LibraryEntry
 from parley.reply import QuestionDraft
 from services.planner.flow import WHICH_FLOW, PathCache, PathPlanner
-from services.planner.flow_prompt import FlowPath, NewNode, PathDraft, PathReply, build_prompt, render_partial
+from services.planner.flow_prompt import FlowPath, NewNode, PathDraft, build_prompt
 from services.planner.recall import MAX_EXAMPLES, SimilarExamples
-from services.planner.tools import FlowClient
-from shared.bus import BusUnavailable
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.flows import chain_problems, full_path, group_by_flow, missing_inputs, path_problems
 from shared.llm import ModelFailed, ModelUnreachable, ScriptedModel
 from shared.llm.sections import section
-from shared.log import SessionAtPosition
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Drafts, WorkContext, WorkerDeps
+from tests.support.work import work_context
 from tests.unit.domain.spec import given
 
 TEA = FlowSpec(
@@ -88,9 +85,7 @@ class PlannerBench:
 
     async def plan(self, session: Session, *replies: BaseModel | Exception) -> Any:
         self.model = ScriptedModel(*replies)
-        log = InMemoryLog()
-        deps = WorkerDeps("planner", InMemoryStore(log), log, self.model, Drafts(None), Settings())
-        return await self.planner.plan(WorkContext(deps, SessionAtPosition(session, 0), cause="e1"))
+        return await self.planner.plan(work_context("planner", session, self.model))
 
 
 def session_for(text: str = "tea please", *, confirm: Any = "nodes", **planning: Any) -> Session:
@@ -113,16 +108,6 @@ async def test_a_path_becomes_a_turn_whose_nodes_depend_on_each_other() -> None:
         ("1.3", "tea.tell", "read", ("1.2",)),
     ]
     assert (result.final, result.reasoning) == (True, "why")
-
-
-async def test_a_path_that_needs_confirmation_becomes_a_draft_for_review() -> None:
-    plan = await PlannerBench().plan(session_for(confirm="path"), GOOD.model_copy(update={"say": " Soon. "}))
-    assert isinstance(plan, c.DraftPlan)
-    assert plan.say == "Soon."
-    assert (plan.kind, [step.tool for step in plan.steps], plan.notes) == ("path", list(WHOLE), "why")
-    assert plan.path == PathPlan(nodes=WHOLE, attempts=1)
-    session = given(*(c.Say(text="tea", workflow="flow"), plan)).session
-    assert session.phase == "awaiting_approval"
 
 
 async def test_an_invalid_path_is_sent_back_with_the_reasons() -> None:
@@ -159,13 +144,6 @@ async def test_without_a_fallback_planning_fails_and_says_why() -> None:
     assert result.retryable
     assert "3 tries" in result.reason
     assert "tell needs tea" in result.reason
-
-
-async def test_without_planning_the_full_graph_is_used_and_the_model_not_called() -> None:
-    bench = PlannerBench()
-    result = await bench.plan(session_for(use_planning=False))
-    assert (result.path.nodes, result.path.fallback, result.path.attempts) == (WHOLE, True, 0)
-    assert bench.model.prompts == []
 
 
 async def test_without_planning_the_first_of_several_flows_is_used_unless_one_is_named() -> None:
@@ -386,36 +364,7 @@ def test_the_prompt_has_the_flows_and_a_shortened_state() -> None:
     assert "<examples-" not in text
 
 
-def test_an_empty_reply_is_invalid() -> None:
-    no_nodes, no_paths = {"paths": [{"flow": "tea", "nodes": []}]}, {"paths": list[Any]()}
-    for empty in ({}, {"kind": "question", "text": " "}, {"kind": "path"} | no_nodes, {"kind": "path"} | no_paths):
-        with pytest.raises(ValidationError):
-            PathReply.model_validate({"reply": empty})
-
-
-def test_a_partial_reply_is_shown_as_text() -> None:
-    assert render_partial({"text": "Which?"}) == "Which?"
-    partial = {"reasoning": "tea", "paths": [{"flow": "tea", "nodes": ["boil", "brew"]}, {"flow": "x"}, None]}
-    assert render_partial(partial) == "tea\n\ntea: boil → brew"
-    assert render_partial({}) == ""
-
-
 # --- requests to other services
-
-
-async def test_the_client_retries_while_the_executor_is_unavailable() -> None:
-    answers = [BusUnavailable("nobody"), ONE.model_dump_json().encode()]
-
-    class Bus:
-        async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes:  # noqa: ASYNC109
-            assert (subject, ListFlows.model_validate_json(data).session_id) == ("flows.list", "s1")
-            answer = answers.pop(0)
-            if isinstance(answer, Exception):
-                raise answer
-            assert isinstance(answer, bytes)
-            return answer
-
-    assert await FlowClient(Bus()).page("s1") == ONE  # type: ignore[arg-type]
 
 
 async def test_examples_have_a_path_and_none_are_used_without_recall_or_a_store() -> None:

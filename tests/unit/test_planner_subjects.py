@@ -18,11 +18,9 @@ from services.planner.recall import SimilarExamples, no_examples
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
-from shared.log import SessionAtPosition
-from shared.settings import MODEL, Settings
-from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Drafts, WorkContext, WorkerDeps
+from shared.settings import MODEL
 from tests.support.outside import installed
+from tests.support.work import work_context
 from tests.unit.domain.spec import given, request
 from tests.unit.test_planner_paths import GOOD, ONE, PlannerBench, session_for
 from tests.unit.test_planner_turns import FLOW, PAGE, FixedTools, planned
@@ -72,9 +70,8 @@ async def test_a_drafted_plan_states_whether_tools_tell(
     async def every(_: tuple[str, ...]) -> ToolPage:
         return await tools.listed("")
 
-    log, model = InMemoryLog(), ScriptedModel(StepsDraft(goal="Look", steps=[LOOK]))
-    deps = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
-    context = WorkContext(deps, SessionAtPosition(given(request("execution_plan")).session, 0), cause="s:cause")
+    model = ScriptedModel(StepsDraft(goal="Look", steps=[LOOK]))
+    context = work_context("planner", given(request("execution_plan")).session, model)
     command = await PlanGenerators([name], every).draft(context, tools, no_examples)
     assert isinstance(command, c.DraftPlan), command
     assert command.tells_subjects is tells

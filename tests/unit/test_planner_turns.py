@@ -1,15 +1,13 @@
 """Planning of turns: valid and rejected proposals, and the prompt."""
 
 import json
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from packs.retail.policy import RULES
 from packs.retail.specs import SPECS
-from parley.events.values import Knowledge, Recalled, SessionSettings
+from parley.events.values import Recalled
 from parley.protocol.tools import CheckCalls, ToolPage, ToolSpec
 from parley.reply import Kind, QuestionDraft, WordsDraft
 from services.planner import agentflow
@@ -22,24 +20,19 @@ from services.planner.agentflow import (
     repetition_problem,
     validate,
 )
-from services.planner.agentflow_prompt import MoreTools, NothingToDo, Planned, TurnDraft, TurnReply, turn_reply
-from services.planner.app import Planner
-from services.planner.flow import PathPlanner
+from services.planner.agentflow_prompt import MoreTools, NothingToDo, Planned, TurnDraft, turn_reply
 from services.planner.recall import no_examples
 from services.planner.tools import ToolChoice
 from shared.domain import commands as c
-from shared.domain.errors import Invalid
 from shared.domain.memory import MAX_OUTCOME_SUMMARY, MAX_WHOLE_OUTCOMES, action_history
 from shared.domain.messages import drafting_session
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
-from shared.log import SessionAtPosition
 from shared.settings import Settings
 from shared.story import finish_action
-from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Drafts, WorkContext, WorkerDeps
 from tests.support.prompt_sections import sections_of
 from tests.support.store import STORE, checked
+from tests.support.work import work_context
 from tests.unit.domain.spec import StoryLine, act, given, request, say, turn, verdict
 
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
@@ -87,12 +80,6 @@ def test_validated_calls_get_ids_and_the_effects_of_their_tools() -> None:
     first, second = validate(session, reply, PAGE.tools).actions
     assert (first.id, first.effect, first.depends_on) == ("3.1", "write", ())
     assert (second.id, second.effect, second.depends_on, len(second.description)) == ("3.2", "read", ("3.1",), 2_000)
-
-
-def test_the_domain_refuses_calls_that_wait_for_each_other() -> None:
-    first, second = (Planned(tool="fetch", arguments={"n": n}, depends_on=[3 - n]) for n in (1, 2))
-    actions = validate(given(*FLOW).session, draft(first, second), (FETCH,)).actions
-    given(*FLOW).when(turn(*actions)).refused(Invalid, "wait for each other")
 
 
 @pytest.mark.parametrize(
@@ -256,9 +243,8 @@ async def planned(
     recall: Any = nothing,
     examples: Any = no_examples,
 ) -> tuple[c.PlanTurn | c.NoDraft, ScriptedModel]:
-    log, model = InMemoryLog(), ScriptedModel(*replies)
-    deps = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
-    context = WorkContext(deps, SessionAtPosition(session, 0), cause="s1:cause")
+    model = ScriptedModel(*replies)
+    context = work_context("planner", session, model)
     return await plan_turn(context, tools or FixedTools(PAGE), recall, examples), model
 
 
@@ -275,16 +261,6 @@ async def test_a_remark_is_answered_in_words_or_becomes_a_turn_of_the_next_reque
     assert isinstance(command, c.PlanTurn)
 
 
-async def test_an_unknown_workflow_fails_with_a_reason() -> None:
-    log = InMemoryLog()
-    deps = WorkerDeps("planner", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
-    context = WorkContext(deps, SessionAtPosition(given(request("dance")).session, 0), cause="s1:cause")
-    planner = Planner(FixedTools(PAGE), nothing, cast(PathPlanner, SimpleNamespace(plan=None)), no_examples)
-    failed = await planner.plan(context)
-    assert isinstance(failed, c.Fail)
-    assert (failed.retryable, "no workflow “dance”" in failed.reason) == (False, True)
-
-
 async def test_a_good_reply_becomes_a_turn() -> None:
     reply = draft(LOOK, sub_goals=["look", " look ", "", "cancel"], required_skills=["reading"], final=True)
     command, model = await planned(given(*KNOWN[:5]).session, reply)
@@ -292,11 +268,6 @@ async def test_a_good_reply_becomes_a_turn() -> None:
     assert (command.sub_goal, command.sub_goals, command.final) == ("go on", ("look", "cancel"), True)
     assert (command.selected_tool, command.required_skills, command.reasoning) == (LOOK.tool, ("reading",), "why")
     assert len(model.prompts) == 1
-
-
-async def test_nothing_to_do_becomes_a_turn_without_calls_that_has_the_reason() -> None:
-    command, _ = await planned(given(*KNOWN).session, NothingToDo(reason="It is cancelled."))
-    assert command == c.PlanTurn(sub_goal="Nothing is left to do", actions=(), reasoning="It is cancelled.")
 
 
 async def test_after_several_rejected_proposals_the_planner_asks_the_user() -> None:
@@ -356,13 +327,6 @@ async def test_recalled_outcomes_are_in_the_first_turn_only() -> None:
     assert later.recalled == ()
 
 
-async def test_a_task_is_planned_without_a_model() -> None:
-    session = given(say("Draft one", workflow="agentflow", settings=SessionSettings(task=True))).session
-    command, model = await planned(session)
-    assert isinstance(command, c.PlanTurn)
-    assert (command.actions, len(model.prompts)) == ((), 0)
-
-
 # --- the prompt
 
 ONE_TOOL = ToolChoice(ToolPage(tools=(FETCH,), total=1))
@@ -372,77 +336,12 @@ def prompt_text(session: Session, tools: ToolChoice = ONE_TOOL, **more: Any) -> 
     return "\n".join(message["content"] for message in turn_prompt.build_prompt(session, Settings(), tools, **more))
 
 
-def test_the_prompt_leaves_out_empty_sections_and_keeps_the_order_of_the_others() -> None:
-    assert list(sections_of(prompt_text(given(*FLOW).session))) == ["capabilities", "tools", "request", "turn"]
-    story: tuple[StoryLine, ...] = (say("Cancel it", workflow="agentflow", knowledge=(Knowledge(name="n", text="t"),)),)
-    story += (c.Ask(text="Which?"), say("#W1"), *ran(1, "fetch", "page"), turn(nothing=True))
-    story += (c.GiveAnswer(text="Done", confidence=1), say("And this?"), c.Ask(text="Which now?"), say("#W2"))
-    story += (*ran(3, "fetch", "x", n=3)[:-1], verdict("retry", "failure"))
-    hint = (Recalled(session_id="s0", request="r", outcome="o"),)
-    tools = ToolChoice(ToolPage(tools=(FETCH,), total=9, others=("post",), rules=("Be kind.",)), (SEND,))
-    text = prompt_text(given(*story).session, tools, recalled=hint, problems="again")
-    assert " ".join(sections_of(text)) == (
-        "capabilities rules tools more_tools knowledge request answered run verdict message recalled found_tools turn "
-        "sub_goals problems"
-    )
-    sections = sections_of(text)
-    assert (sections["answered"], sections["verdict"], sections["turn"][:10]) == (
-        "#W2",
-        "failure; retry. seen",
-        "4; after 7",
-    )
-    assert (sections["run"], sections["problems"]) == ('3.1 fetch {"n": 3}\nx', "again")
-
-
 def test_a_tool_is_described_once_without_its_schema_which_the_reply_has() -> None:
     for tools in (ToolChoice(ToolPage(tools=(SEND,), total=1)), ToolChoice(ToolPage(tools=(), total=1), (SEND,))):
         text = prompt_text(given(*FLOW).session, tools)
         assert [line for line in text.splitlines() if "Send a mail" in line] == ["send (write): Send a mail"]
     schema = json.dumps(turn_reply(ToolPage(tools=SPECS, total=len(SPECS)), searchable=False).model_json_schema())
     assert "The order's id, like #W0000000." in schema
-
-
-def test_turns_of_a_request_begin_alike() -> None:
-    """What was recalled and found for one turn only stands after the conversation."""
-    hint = (Recalled(session_id="s0", request="r", outcome="o"),)
-    first = turn_prompt.build_prompt(given(*FLOW).session, Settings(), ONE_TOOL, recalled=hint)
-    second = turn_prompt.build_prompt(given(*KNOWN[:5]).session, Settings(), ONE_TOOL._replace(found=(SEND,)))
-    third = turn_prompt.build_prompt(given(*KNOWN).session, Settings(), ONE_TOOL)
-    assert first[0] == second[0] == third[0]
-    assert second[:3] == third[:3]
-    for earlier, later in ((first, second), (second, third)):
-        told = earlier[-1]["content"].partition("<recalled-")[0].partition("<found_tools-")[0].partition("<turn-")[0]
-        assert later[len(earlier) - 1]["content"].startswith(told.strip())
-
-
-@pytest.mark.parametrize(
-    "empty",
-    [
-        {},
-        {"kind": "question", "text": "  "},
-        {"kind": "turn", "sub_goal": "x", "sub_goals": ["y"], "actions": []},
-        {"kind": "nothing_to_do", "reason": ""},
-    ],
-)
-def test_an_empty_reply_is_invalid(empty: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        TurnReply.model_validate({"reply": empty})
-
-
-@pytest.mark.parametrize(
-    ("partial", "text"),
-    [
-        ({"text": "Who?"}, "Who?"),
-        (
-            {"sub_goal": "Look", "actions": [{"call": {"tool": "fetch"}, "text": "a page"}, {"text": "?"}, None]},
-            "Look\n- `fetch` a page",
-        ),
-        ({"reasoning": "Done."}, "Done."),
-        ({}, ""),
-    ],
-)
-def test_a_partial_reply_is_shown_as_text(partial: dict[str, Any], text: str) -> None:
-    assert turn_prompt.render_partial(partial) == text
 
 
 def _kinds(reply: type[Any]) -> list[str]:

@@ -18,7 +18,7 @@ from shared.llm import Message
 from shared.settings import Settings
 from tests.support.needs import needs_landlock
 from tests.unit.domain.spec import StoryLine, approve, draft, feedback, given, program, say
-from tests.unit.test_handlers import names, work_context
+from tests.unit.test_handlers import work_context
 
 MODULE = """import unittest
 
@@ -79,11 +79,6 @@ async def test_a_disputed_test_leaves_the_program_as_it_was_and_is_written_anew(
     assert section(prompt, "dispute") == DISPUTE.disputes
     assert section(prompt, "earlier_tests") == MODULE
     assert '"kind": "test_wrong"' in checking.transcript[-1].text
-
-
-async def test_a_test_is_disputed_only_where_tests_failed() -> None:
-    with pytest.raises(ValueError, match="test_wrong"):  # the script's reply is none of the kinds that are offered
-        await write_code(work_context("generator", given(*WRITTEN, PASSES).session, WrongTest(reason="no")))
 
 
 def test_whoever_always_disputes_ends_in_review_with_the_failing_check() -> None:
@@ -276,7 +271,3 @@ def test_tests_that_do_not_parse_have_no_sources() -> None:
     assert sources("def test(:") == {}
     assert failed_tests(None) == {}
     assert list(sources("@skip\ndef test_s1_x(): ...\n").values()) == ["@skip\ndef test_s1_x(): ..."]
-
-
-def test_the_section_is_absent_where_no_test_failed() -> None:
-    assert "failing_tests" not in names(code_prompt(given(*WRITTEN, PASSES).session, Settings()))

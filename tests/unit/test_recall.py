@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from parley.events.values import SessionSettings
-from services.planner.recall import cosine, rank, recall, recalls_now
+from services.planner.recall import rank, recall, recalls_now
 from shared.domain.memory import Memory
 from shared.domain.session import Session, with_counts, with_words
 from shared.llm.embeddings import Embeddings
@@ -85,13 +85,6 @@ def test_with_vectors_records_rank_by_similarity_and_unrelated_ones_are_left_out
     assert rank("a handset does not work", [LAMP, BOOTS, PHONE], vectors) == [PHONE, BOOTS]
 
 
-def test_cosine() -> None:
-    assert cosine([1, 2], [2, 4]) == pytest.approx(1)
-    assert cosine([1, 0], [0, 3]) == 0
-    assert cosine([1, 1], [-1, -1]) == pytest.approx(-1)
-    assert cosine([0, 0], [1, 1]) == 0
-
-
 # --- recalling from the store
 
 
@@ -146,12 +139,6 @@ async def test_recall_is_for_the_subject_and_repeats_nothing() -> None:
 async def test_a_failing_recall_gives_no_records(store: Store) -> None:
     assert await recall(store, OFF, beginning()) == ()
     assert len(store.requests) == 1
-
-
-async def test_a_very_long_request_is_truncated() -> None:
-    store = Store()
-    assert await recall(store, OFF, beginning("x" * 50_000)) == ()
-    assert len(store.requests[0]["query"]) == 5_000
 
 
 # --- with embeddings

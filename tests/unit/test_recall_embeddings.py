@@ -56,12 +56,6 @@ async def test_without_a_model_or_url_there_are_no_requests(settings: dict[str, 
     assert endpoint.sent == []
 
 
-async def test_no_texts_need_no_request() -> None:
-    endpoint = Endpoint(vector_list([1.0]))
-    assert await endpoint.client().embed([]) is None
-    assert endpoint.sent == []
-
-
 @pytest.mark.parametrize("status", [404, 405, 501])
 async def test_an_endpoint_without_embeddings_gets_only_one_request(status: int) -> None:
     endpoint = Endpoint(httpx2.Response(status))
@@ -91,10 +85,6 @@ async def test_after_another_failure_the_next_request_is_tried(failure: httpx2.R
     client = endpoint.client()
     assert await client.embed(["one"]) is None
     assert await client.embed(["one"]) == [[1.0]]
-
-
-async def test_vectors_of_different_lengths_are_refused() -> None:
-    assert await Endpoint(vector_list([1.0], [1.0, 2.0])).client().embed(["one", "two"]) is None
 
 
 async def test_a_hanging_endpoint_times_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,6 @@ from parley.events import EVENT_CLASSES, parse_event
 from shared.domain import workflow
 from shared.domain.session import Session
 from shared.log import SessionAtPosition, StoredMessage, UpgradeNeeded, accept, guard_headers
-from tests.logs.exporter import export
 from tests.logs.plays import PLAYS
 from tests.logs.recorded import AT, RecordedLog, differences, load, load_random, names
 
@@ -156,13 +155,3 @@ def test_a_forged_decision_changes_nothing(forge: Callable[[SessionAtPosition, S
             assert (event, bool(reason), skipped.session) == (None, True, loaded.session)
             forged += 1
     assert forged > 50
-
-
-def test_a_foreign_first_message_does_not_block_the_session() -> None:
-    for recorded in sessions():
-        first = recorded.messages[0]
-        empty = SessionAtPosition(Session(recorded.session_id), 0)
-        skipped, event, _ = accept(empty, StoredMessage(1, first.subject, {}, b"garbage", AT))
-        assert (event, skipped.session) == (None, empty.session)
-        moved = first._replace(position=2, headers=guard_headers(recorded.session_id, 1, parse_event(first.data).id))
-        assert export(accept(skipped, moved)[0].session) == export(accept(empty, first)[0].session)

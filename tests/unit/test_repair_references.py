@@ -7,7 +7,6 @@ import pytest
 from parley.protocol.tools import ToolSpec
 from shared.plan_checks.calls import repair_arguments
 from shared.repair import repair
-from shared.repair.schema import resolve
 
 QUERY: dict[str, Any] = {
     "type": "object",
@@ -106,13 +105,6 @@ def test_nulls_that_only_the_strict_schema_asks_for_are_dropped_at_every_depth()
     assert sent.arguments == {"leaf": kept, "lists": [[kept]], "either": kept, "map": {"k": kept}}
 
 
-def test_a_steps_nulls_are_dropped_behind_references_too() -> None:
-    reference = "{{steps.s1.output}}"
-    arguments: dict[str, Any] = {"query": {"team": None, "limit": None}, "many": [{"team": reference, "limit": None}]}
-    repaired = repair_arguments(arguments, spec(FORMS["reference"])).arguments
-    assert repaired["query"] == {"team": None}
-
-
 CIRCLE = {"$ref": "#/$defs/A"}
 RECURSIVE: dict[str, dict[str, Any]] = {
     "itself": arguments_schema(CIRCLE, A=CIRCLE),
@@ -140,13 +132,3 @@ def test_a_tree_is_repaired_as_deep_as_its_value_goes() -> None:
         given = {"name": 7, "kids": [given]}
     repaired = repair({"query": given}, schema)
     assert (len(repaired.fixes), repaired.problems) == (13, ())
-
-
-def test_a_resolved_schema_has_the_keywords_of_all_its_parts() -> None:
-    root: dict[str, Any] = {
-        "$defs": {"A": {"required": ["a"], "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}}
-    }
-    both = resolve({"$ref": "#/$defs/A", "required": ["b"], "properties": {"b": {"minimum": 3}}}, root)
-    assert both["required"] == ["a", "b"]
-    assert isinstance(both["properties"], dict)
-    assert resolve(both["properties"]["b"], root) == {"type": "integer", "minimum": 3}  # type: ignore[arg-type]

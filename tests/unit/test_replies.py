@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from flows.text_to_sql.prompts import GenerateReply
-from parley.reply import AcceptedOffer, QuestionDraft, Reply, WordsDraft, content_of, with_kinds, without_kinds
+from parley.reply import AcceptedOffer, QuestionDraft, Reply, WordsDraft, with_kinds, without_kinds
 from services.generator.conversation import CodeReply
 from services.planner.agentflow_prompt import TurnReply
 from services.planner.conversation import PlanDraft, PlanReply
@@ -80,8 +80,3 @@ def test_a_reply_without_some_kinds_refuses_them() -> None:
     with pytest.raises(ValidationError, match="no question can be asked here now"):
         only_plan.model_validate({"reply": {"kind": "question", "text": WHICH}})
     assert without_kinds(PlanReply, "plan", "changes").kinds() == (QuestionDraft, WordsDraft, AcceptedOffer)
-
-
-def test_the_content_of_a_partial_reply_is_taken_from_its_envelope() -> None:
-    assert content_of({"reply": PLAN}) == PLAN
-    assert content_of({"reply": "pl"}) == content_of({}) == {}

@@ -2,7 +2,6 @@
 
 import ast
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,44 +9,19 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from flows.text_to_sql import prompts as sql
 from packs.retail.specs import SPECS
 from parley.protocol.tools import ToolPage, ToolSpec
 from parley.reply import Reply
 from scripts.gen_contract import replies
-from services.generator import agentflow as answers
-from services.generator import conversation as code
 from services.planner import agentflow_prompt as agentflow
-from services.planner import conversation as plan
-from services.planner import flow_prompt as flow
 from services.planner.agentflow_prompt import turn_reply
-from services.verifier import agentflow as turns
-from services.verifier import conversation as verifier
-from shared.llm.schema import MAX_SIZE, UnsupportedSchema, size, strict_schema, to_strict
+from shared.llm.schema import UnsupportedSchema, strict_schema, to_strict
 from shared.plan_checks.calls import repair_arguments
 from tests.support.subset import llama_problems, openai_problems
 
 ROOT = Path(__file__).parents[2]
 STORE = ToolPage(tools=SPECS, total=len(SPECS) + 1, others=("post",))
 REPLIES: dict[str, type[Reply]] = {**replies(), "turn": turn_reply(STORE, searchable=True)}
-RULES: dict[str, str] = {
-    "text_plan": plan.RULES,
-    "turn": agentflow.RULES,
-    "path": flow.RULES,
-    "code": code.RULES,
-    "answer": answers.ANSWER_RULES,
-    "task": answers.TASK_RULES,
-    "tests": verifier.TESTS_RULES,
-    "verdict": verifier.VERDICT_RULES,
-    "turn_verdict": turns.TURN_RULES,
-    "classify_prompt": sql.CLASSIFY,
-    "rewrite_prompt": sql.REWRITE,
-    "get_relevant_tables": sql.RELEVANT,
-    "trim_relevant_tables": sql.TRIM,
-    "generate_sql": sql.GENERATE,
-    "format_final_response": sql.FORMAT,
-    "general_questions": sql.GENERAL,
-}
 
 
 def declared_replies() -> Iterator[str]:
@@ -82,18 +56,6 @@ def test_a_reply_is_one_object_that_begins_with_its_kind(task: str) -> None:
     assert [next(iter(kind["properties"])) for kind in kinds] == ["kind"] * len(kinds)
     names = [kind["properties"]["kind"]["const"] for kind in kinds]
     assert len(set(names)) == len(names)
-
-
-@pytest.mark.parametrize("task", RULES)
-def test_the_example_in_a_prompt_is_a_valid_reply(task: str) -> None:
-    example = re.search(r"A good reply: (\{.*\})\s*\Z", RULES[task], re.DOTALL)
-    assert example
-    data = json.loads(example[1].replace("\n", " "))
-    kind = data["reply"]["kind"]
-    assert f"{kind}:" in RULES[task] or f"the kind {kind}" in RULES[task]
-    assert REPLIES[task].model_validate(data).reply.kind == kind
-    [schema] = [kind_schema for kind_schema in kinds_of(task) if kind_schema["properties"]["kind"]["const"] == kind]
-    assert list(data["reply"]) == list(schema["properties"]), "in the order of the schema"
 
 
 # --- schemas of tools
@@ -181,17 +143,6 @@ def test_references_and_unions_are_converted() -> None:
     assert arguments["properties"]["p"] == {"anyOf": [strict_point | closed, {"type": "null"}]}
 
 
-def test_a_turn_needs_tools_and_can_request_unlisted_ones() -> None:
-    assert [kind.model_fields["kind"].default for kind in turn_reply(STORE, searchable=True).kinds()][:3] == [
-        *("turn", "nothing_to_do", "more_tools")
-    ]
-    none = turn_reply(ToolPage(tools=(), total=0), searchable=True)
-    assert [kind.model_fields["kind"].default for kind in none.kinds()] == [
-        *("nothing_to_do", "question", "answer", "take_offer")
-    ]
-    assert turn_reply(STORE, searchable=True) is turn_reply(STORE, searchable=True), "the type is cached"
-
-
 def test_a_dictionary_with_any_keys_is_not_strict_and_keeps_its_schema() -> None:
     class Trim(BaseModel):
         columns: dict[str, list[str]]
@@ -201,14 +152,6 @@ def test_a_dictionary_with_any_keys_is_not_strict_and_keeps_its_schema() -> None
     schema, closed = strict_schema(Trim)
     assert not closed
     assert schema["properties"]["columns"]["additionalProperties"] == {"type": "array", "items": {"type": "string"}}
-
-
-def test_the_size_of_a_schema_counts_properties_enum_values_and_characters() -> None:
-    inner = {"type": "object", "properties": {"cd": {"type": "string", "enum": ["x", "yz"]}}}
-    assert size({"properties": {"a": {"type": "array", "items": inner}, "b": {"const": 10, "type": "integer"}}}) == (
-        *(3, 3, 9),
-    )
-    assert size(strict_schema(REPLIES["turn"])[0]).within(MAX_SIZE)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from packs.retail.policy import RULES, CompletedCall, violations
+from packs.retail.policy import CompletedCall, violations
 from tests.support.retail import BLUE, CARD, GIFT, GONE, LARGE, NEW_HOME, PAYPAL, POOR, RED, SMALL, Shop
 
 FIND_USER = ("find_user_id_by_email", {"email": "ann@example.com"})
@@ -159,10 +159,6 @@ def test_a_write_requires_that_its_order_or_customer_was_read() -> None:
     assert violations_after([FIND_USER, order("#W1")], cancel("#W1")) == ()
 
 
-def test_an_order_of_another_customer_is_refused_even_after_it_was_read() -> None:
-    assert "not one of ann_lee_1's" in violations_after([FIND_USER, order("#W7")], cancel("#W7"))[0]
-
-
 def test_failed_or_truncated_reads_do_not_count_as_read() -> None:
     past = [CompletedCall(*FIND_USER, ok=True, result="ann_lee_1")]
     for ok, result in (
@@ -171,8 +167,3 @@ def test_failed_or_truncated_reads_do_not_count_as_read() -> None:
         (True, "[]"),
     ):
         assert "not read" in violations([*past, CompletedCall(*order("#W1"), ok=ok, result=result)], [cancel("#W1")])[0]
-
-
-def test_the_rules_are_sentences() -> None:
-    assert len(set(RULES)) == len(RULES) > 6
-    assert all(rule.endswith(".") and len(rule) < 300 for rule in RULES)

@@ -10,7 +10,7 @@ import pytest
 
 from cli.tools import drive
 from packs.retail.generate import generate
-from packs.retail.records import fingerprint, load
+from packs.retail.records import fingerprint
 from tests.support.needs import TAU_BENCH, needs_tau_bench
 from tests.support.retail import Shop, small
 from tests.support.timeouts import WAIT_TIMEOUT
@@ -108,7 +108,3 @@ def test_the_development_tasks_of_tau_bench_give_equal_results(options: tuple[st
     outcome = subprocess.run(replay, capture_output=True, cwd=ROOT, timeout=140, check=False, text=True)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
     assert outcome.stdout.startswith(summary)
-
-
-def test_a_data_folder_is_loaded_unchanged(folder: Path) -> None:
-    assert json.dumps(load(folder)) == json.dumps(small())

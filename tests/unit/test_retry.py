@@ -45,19 +45,6 @@ async def test_calls_are_retried_until_success_and_each_reason_is_logged_once(no
     assert not [metric.name for metric in REGISTRY.collect() if metric.name.startswith("stamina")]
 
 
-async def test_one_failure_is_not_logged() -> None:
-    outcomes = [Away(), None]
-
-    @retry_while_unavailable(Away)
-    async def attempt() -> None:
-        if error := outcomes.pop(0):
-            raise error
-
-    with capture_logs() as lines:
-        await attempt()
-    assert (outcomes, lines) == ([], [])
-
-
 async def test_after_the_timeout_the_error_is_raised() -> None:
     tries = 0
 
@@ -84,18 +71,3 @@ async def test_other_errors_are_not_retried(no_waits: None) -> None:
 
     with pytest.raises(ValueError, match="3"):
         await attempt()
-
-
-async def test_a_waiting_caller_can_be_cancelled() -> None:
-    tried = asyncio.Event()
-
-    @retry_while_unavailable(Away, first=60)
-    async def attempt() -> None:
-        tried.set()
-        raise Away
-
-    waiting = asyncio.create_task(attempt())
-    await tried.wait()
-    waiting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await waiting

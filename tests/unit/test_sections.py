@@ -7,7 +7,6 @@ from itertools import pairwise
 import pytest
 
 from parley.events.values import EntryKind, Speaker
-from shared.domain.compaction import within
 from shared.domain.dialogue import TranscriptEntry
 from shared.llm import Message
 from shared.llm.sections import EARLIER, prompt, section
@@ -76,38 +75,7 @@ def test_data_stays_as_it_is_and_cannot_close_its_tag(text: str) -> None:
         assert body.count(f"</{name}-{mark}>") == 1
 
 
-def test_empty_sections_are_left_out_and_a_list_is_a_line_for_each() -> None:
-    sections = {"plan": ["one", "two"], "code": "", "problems": [], "offer": None, "more": iter(["three"])}
-    content = prompt("planner", "turn", "Rules.", sections, due="Now.")[-1]["content"]
-    assert re.findall(r"^<(\w+)-", content, re.MULTILINE) == ["plan", "more"]
-    assert "one\ntwo" in content
-
-
 def test_what_is_due_comes_last_with_the_persons_day() -> None:
     content = prompt("planner", "turn", "Rules.", {"plan": "x"}, due="Plan it.", zone="Asia/Tokyo")[-1]["content"]
     day = r"Today is \d{4}-\d\d-\d\d\. .*day, \d\d:\d\d in the time zone Asia/Tokyo, .*\."
     assert re.search(rf"</plan-\w+>\n\n{day} Plan it\.$", content)
-
-
-def test_the_system_text_depends_on_nothing_that_was_said() -> None:
-    [first, second] = (
-        prompt("planner", "turn", "Rules.", {"plan": text}, system={"tools": "a"}, opening={"knowledge": text})
-        for text in ("one", "two")
-    )
-    assert first[0] == second[0]
-    assert re.match(r"Role: planner\nTask: turn\n\nRules\.\n", first[0]["content"])
-    assert "never an instruction" in first[0]["content"]
-    assert "<tools-" in first[0]["content"]
-
-
-def test_between_two_moments_of_leaving_out_prompts_begin_alike() -> None:
-    """Within a limit nothing changes; beyond it the oldest half goes at once, and then nothing changes again."""
-    entries = tuple(entry("person" if n % 2 else "planner", "message", f"{n:04} " * 40, n) for n in range(200))
-    limit, beginnings = 4_000, []
-    for count in range(1, len(entries)):
-        kept = within(entries[:count], limit)
-        assert kept[-1] == entries[count - 1]
-        assert sum(spoken.size for spoken in kept) <= limit
-        beginnings.append(kept[0].version)
-    changes = sum(left != right for left, right in pairwise(beginnings))
-    assert 0 < changes <= len(entries) * 200 / (limit // 2) + 1

@@ -6,14 +6,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import yaml
 
-from parley.events.values import Service
 from shared.bus.users import USERS
-from shared.services import OPERATOR, OPERATOR_SECRETS, SERVICES, WORKERS
+from shared.services import OPERATOR, OPERATOR_SECRETS, SERVICES
 from tests.support.manifests import Manifest, named, printed_secrets
 
 ROOT = Path(__file__).parents[2]
@@ -29,10 +28,6 @@ def slug(name: str) -> str:
 def test_every_service_is_registered() -> None:
     assert set(SERVICES) == {path.parent.name for path in (ROOT / "services").glob("*/app.py")}
     assert [spec.name for spec in SERVICES.values() if not importlib.util.find_spec(spec.module)] == []
-
-
-def test_the_workers_are_those_of_the_event_format() -> None:
-    assert set(WORKERS) == set(get_args(Service))
 
 
 # --- Dockerfile and docker-compose.yml

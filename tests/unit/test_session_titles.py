@@ -5,21 +5,18 @@ from typing import NamedTuple
 import pytest
 
 from parley.events import facts
-from parley.reply import Reply, with_title
-from services.generator.conversation import CodeReply
-from services.planner.agentflow_prompt import TurnReply
+from parley.reply import with_title
 from services.planner.conversation import WITHOUT_CHANGES, PlanDraft, PlanReply, draft_plan
-from services.planner.flow_prompt import PathReply
 from shared.domain import commands as c
 from shared.domain.evolve import evolve
 from shared.domain.session import Session, is_untitled
 from shared.llm import ScriptedModel
 from shared.llm.dialogue import reply_for
-from shared.settings import Settings
 from shared.story import Story
-from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Drafts, WorkContext, WorkerDeps
+from shared.testing import InMemoryLog
+from shared.worker import WorkContext
 from shared.worker.context import MAX_TITLE
+from tests.support.work import work_context
 from tests.unit.domain.spec import ASKED, TO_DONE, TO_PLAN, Given, StoryLine, draft, given, new_request, say, spend
 
 REQUEST = "write a calculator"  # the text of `say()`
@@ -32,14 +29,6 @@ def asks_for_title(session: Session) -> bool:
 
 
 # --- when a model is asked for a title
-
-
-@pytest.mark.parametrize("reply", [PlanReply, TurnReply, PathReply, CodeReply])
-def test_the_first_reply_of_any_task_has_a_title(reply: type[Reply]) -> None:
-    first = reply_for(reply, given(say()).session)
-    assert issubclass(first, reply)
-    assert "title" in first.model_fields
-    assert first is reply_for(reply, given(say()).session), "the type is created only once"
 
 
 def test_a_title_may_be_left_out_and_stands_beside_the_reply() -> None:
@@ -86,28 +75,12 @@ def test_the_reply_with_a_title_names_the_session(reply: c.DraftPlan | c.Ask | c
     assert not is_untitled(named)
 
 
-def test_a_later_title_does_not_rename_the_session() -> None:
-    named = titled(given(say()), c.Ask(text="floats?")).when(say("yes")).then("question.answered").given
-    later = named.when(draft(), title="Another name").then("plan.drafted", names_session="")
-    assert later.session.title == TITLE
-
-
 def test_a_title_never_replaces_a_persons() -> None:
     before = given(say(), c.Rename(title="Mine"))
     after = before.when(draft(), title=TITLE).then("plan.drafted", names_session="")
     assert after.session.title == "Mine"
     renamed = titled(given(say()), draft()).when(c.Rename(title="Mine")).then("session.renamed")
     assert renamed.session.title == "Mine"
-
-
-def test_a_reply_without_a_title_leaves_the_session_as_it_is() -> None:
-    after = given(say()).when(draft()).then("plan.drafted", names_session="")
-    assert after.session.title == REQUEST
-
-
-def test_a_new_request_keeps_the_title() -> None:
-    later = titled(given(say()), draft()).when(c.Stop()).then("session.stopped").given
-    assert later.when(new_request("a clock")).then("message.received").session.title == TITLE
 
 
 @pytest.mark.parametrize("parent", [titled(given(say()), draft()), given(say(), draft(), c.Rename(title=TITLE))])
@@ -133,8 +106,7 @@ class Started(NamedTuple):
         """The planner's context, with a model that drafts a plan with this title."""
         reply = reply_for(WITHOUT_CHANGES, self.story.session)
         model = ScriptedModel(reply.model_validate({"title": title, "reply": PLAN.model_dump()}))
-        deps = WorkerDeps("planner", InMemoryStore(self.log), self.log, model, Drafts(None), Settings())
-        return WorkContext(deps, await self.story.load_at_position(), cause="s:cause")
+        return work_context("planner", await self.story.load_at_position(), model, log=self.log)
 
 
 @pytest.fixture

@@ -112,10 +112,6 @@ def test_the_database_gets_its_driver(url: str, used: str) -> None:
     assert Settings(database_url=url).sql_url == used
 
 
-def test_the_default_database_is_in_parley_home(tmp_path: Path) -> None:
-    assert Settings(parley_home=tmp_path).sql_url == f"sqlite+aiosqlite:///{tmp_path}/parley.db"
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [

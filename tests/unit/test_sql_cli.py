@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 import cli.sql
 from cli.main import app
-from cli.sql import serve, table_lines
+from cli.sql import serve
 from sql.database import Hidden, ReadOnlyDatabase
 from sql.outcome import QueryCheck, QueryLimits, QueryResult
 from sql.schema import Dialect, Schema
@@ -98,12 +98,6 @@ def test_a_result_is_printed_as_a_table(url: str) -> None:
     assert outcome.stdout.splitlines()[4].startswith("2 rows (")
 
 
-def test_a_refusal_is_printed_with_its_reason(url: str) -> None:
-    outcome = parley("--database", url, "DELETE FROM users")
-    assert (outcome.exit_code, outcome.stdout) == (1, "")
-    assert outcome.stderr.startswith("parley sql: writes: It begins with DELETE; only a single query that reads")
-
-
 def test_the_schema_is_printed_without_hidden_columns(url: str) -> None:
     outcome = parley("--database", url, "--hide", "secrets, *.password, users.email", "--schema")
     lines = outcome.stdout.splitlines()
@@ -126,16 +120,3 @@ def test_usage_and_connection_errors_say_what_to_do(words: tuple[str, ...], text
     outcome = parley(*words)
     assert outcome.exit_code == 2
     assert text in " ".join(outcome.stderr.replace("│", " ").split())
-
-
-def test_cells_stay_short_and_on_one_line() -> None:
-    table = QueryResult(
-        columns=("a", "b"), types=("", ""), rows=(("x\ny" + "z" * 90, None), (None, True)), truncated=True, seconds=0.5
-    )
-    assert table_lines(table) == [
-        "a" + " " * 64 + "b",
-        "─" * 60 + "  ────",
-        "x⏎y" + "z" * 56 + "…",
-        " " * 62 + "true",
-        "2 rows, and there are more: raise --max-rows (0.500 s)",
-    ]

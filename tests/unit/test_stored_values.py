@@ -8,8 +8,6 @@ import pytest
 from parley.events import dump_event, envelope, parse_event
 from services.gateway.api_errors import ApiError
 from services.gateway.messages.parsing import parse_message
-from shared.domain.evolve import evolve
-from shared.domain.session import SESSION, Session
 
 FIRST: dict[str, Any] = {
     "type": "message.received",
@@ -39,14 +37,6 @@ def test_unknown_fields_are_kept_in_events_and_their_values() -> None:
     assert event["knowledge"] == FIRST["knowledge"]
 
 
-def test_unknown_fields_are_kept_in_the_folded_session() -> None:
-    session = evolve(Session("s"), parse_event(json.dumps(FIRST)))
-    row = SESSION.dump_python(session, mode="json")
-    assert row["settings"]["tone"] == "dry"
-    assert row["words"]["knowledge"][0]["language"] == "en"
-    assert SESSION.validate_python(row) == session
-
-
 @pytest.mark.parametrize(
     ("message", "place"),
     [
@@ -61,12 +51,6 @@ def test_unknown_fields_from_clients_are_refused_by_name(message: dict[str, Any]
     with pytest.raises(ApiError, match=rf"`{place}` is not known here: leave it out") as refused:
         parse_message(json.dumps(message))
     assert refused.value.code == "bad_message"
-
-
-def test_an_envelope_omits_default_fields() -> None:
-    assert "needs" not in stored_again(FIRST)
-    assert stored_again(FIRST | {"needs": 1}).get("needs") is None
-    assert stored_again(FIRST | {"needs": 2})["needs"] == 2
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"needs": 9}', b'{"session_id": "s", "version": 1, "type": {}}'])

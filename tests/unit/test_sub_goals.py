@@ -3,18 +3,14 @@
 import json
 from typing import Any
 
-import pytest
-
 from parley.events import facts
 from parley.events.values import SessionSettings, SubGoalVerdict
 from services.gateway.views.entries import entries
-from services.gateway.views.export import export
 from services.planner.agentflow import validate
 from services.planner.agentflow_prompt import Planned
 from services.verifier.agentflow import NOT_JUDGED, SubGoalReply, TurnVerdict, build_turn_prompt
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.story import Story
 from tests.support.prompt_sections import sections_of
 from tests.unit.domain.spec import given, turn
 from tests.unit.test_cli_chat_turns import last
@@ -47,13 +43,6 @@ async def test_each_call_keeps_its_sub_goal_from_the_model() -> None:
     assert isinstance(command, c.PlanTurn)
     assert [action.sub_goal for action in command.actions] == ["Read it", "Know them"]
     assert "Up to 4 sub-goals" in model.prompts[0].text
-
-
-@pytest.mark.parametrize("sub_goal", ["", "go on", "Read it"])
-async def test_a_single_sub_goal_is_stored_with_the_turn_only(sub_goal: str) -> None:
-    command, _ = await planned(given(*KNOWN[:5]).session, draft(LOOK.model_copy(update={"sub_goal": sub_goal})))
-    assert isinstance(command, c.PlanTurn)
-    assert (command.sub_goal, command.actions[0].sub_goal) == ("go on", "")
 
 
 async def test_a_turn_without_a_sub_goal_gets_the_sub_goals_of_its_calls() -> None:
@@ -136,18 +125,6 @@ def test_the_journal_shows_sub_goals_of_calls_and_their_verdicts() -> None:
     drafted = given(*FREE).when(TWO[1]).then_event()
     calls = [entry.model_dump(mode="json") for entry in entries(drafted)][1:]
     assert [item["sub_goal"] for item in calls] == [MAIL, LOOK_UP]
-
-
-def test_an_export_shows_the_sub_goals() -> None:
-    story = Story("s1")
-    story.apply(*BROKEN, JUDGED)
-    text = export(story.session, story.events, "md").body
-    lines = (
-        "**Turn 1: look at the order** (partly done, tries again) One failed.",
-        f"- “{MAIL}” (success) It was sent.",
-        f"- “{LOOK_UP}” (failed) No such order.",
-    )
-    assert "\n".join(lines) in text
 
 
 def test_the_terminal_shows_the_sub_goals() -> None:

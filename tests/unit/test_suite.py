@@ -4,7 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from tests.conftest import RACING, SHARING_A_PARLEY
+from tests.conftest import RACING, SHARING_A_CACHE, SHARING_A_PARLEY
 
 ROOT = Path(__file__).resolve().parents[2]
 GENERAL: int = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["timeout"]
@@ -13,7 +13,9 @@ OWN_CLIENT = "httpx2.AsyncClient" + "("
 
 def test_files_with_a_marker_or_a_shared_parley_exist() -> None:
     racing = [f"tests/{folder}/test_{name}.py" for folder, names in RACING.items() for name in names]
-    assert [file for file in (*sum(SHARING_A_PARLEY, ()), *racing) if not (ROOT / file).exists()] == []
+    assert [
+        file for file in (*sum((*SHARING_A_PARLEY, *SHARING_A_CACHE), ()), *racing) if not (ROOT / file).exists()
+    ] == []
 
 
 def test_http_clients_wait_as_long_as_tests_do() -> None:

@@ -66,19 +66,6 @@ def has_ended(pidfd: int, *, seconds: float = WAIT_TIMEOUT) -> bool:
         os.close(pidfd)
 
 
-async def test_stopping_a_cooperative_program_prints_nothing(tmp_path: Path) -> None:
-    terminal = Terminal()
-    async with supervisor(terminal, tmp_path) as programs:
-        children = [programs.start(program(name, WAITS)) for name in ("a", "b")]
-        for child in children:
-            await asyncio.wait_for(child.ready.wait(), WAIT_TIMEOUT)
-        pids = [os.pidfd_open(child.process.pid) for child in children if child.process]
-    assert len(pids) == 2
-    assert all(has_ended(pid, seconds=0) for pid in pids)
-    assert terminal.notes == []
-    assert (tmp_path / "a.log").read_text() == "up\n"
-
-
 async def test_a_program_that_exits_is_restarted_with_growing_delays(tmp_path: Path) -> None:
     terminal = Terminal()
     async with supervisor(terminal, tmp_path) as programs:

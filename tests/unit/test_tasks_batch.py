@@ -10,7 +10,6 @@ import pytest
 from cli.tasks.batch import Batch
 from cli.tasks.candidate import TaskResult
 from cli.tasks.run_trace import RunTrace
-from packs.retail.tasks.scenarios import NoScenario
 from parley.client.errors import ParleyUnavailable, RequestRefused
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionAttempt, ActionSpec, ModelCall, Outcome
@@ -50,21 +49,6 @@ async def test_results_are_in_order_whichever_ends_first() -> None:
     results = await Batch(3, SETTINGS, None).run(make, attempts=1, concurrency=3, progress=progress)
     assert texts(results) == ["0.0", "1.0", "2.0"]
     assert progress_calls == [(1, 3, "2.0"), (2, 3, "1.0"), (3, 3, "0.0")]
-
-
-async def test_concurrency_is_limited() -> None:
-    running, highest = 0, 0
-
-    async def make(index: int, attempt: int) -> TaskResult:
-        nonlocal running, highest
-        running += 1
-        highest = max(highest, running)
-        await asyncio.sleep(0)
-        running -= 1
-        return good(index, attempt)
-
-    await Batch(20, SETTINGS, None).run(make, attempts=1, concurrency=3)
-    assert highest == 3
 
 
 async def test_a_rejected_candidate_is_replaced_and_counted() -> None:
@@ -110,25 +94,6 @@ async def test_an_interrupted_batch_resumes(tmp_path: Path) -> None:
     ]
 
 
-async def test_used_attempts_stay_used_after_resuming(tmp_path: Path) -> None:
-    state = tmp_path / "state"
-
-    async def fails_at_attempt_2(index: int, attempt: int) -> TaskResult:
-        if attempt == 2:
-            raise ParleyUnavailable("gone")
-        return bad("asked")
-
-    with pytest.raises(ParleyUnavailable):
-        await Batch(1, SETTINGS, state).run(fails_at_attempt_2, attempts=3, concurrency=1)
-
-    async def rejected(index: int, attempt: int) -> TaskResult:
-        assert attempt == 2
-        return bad("asked")
-
-    assert await Batch(1, SETTINGS, state).run(rejected, attempts=3, concurrency=1) == []
-    assert Batch(1, SETTINGS, state).state.rejections == {"asked": 3}
-
-
 async def test_a_state_file_of_another_batch_is_refused(tmp_path: Path) -> None:
     state = tmp_path / "state"
     await Batch(1, SETTINGS, state).run(always_good, attempts=1, concurrency=1)
@@ -138,14 +103,6 @@ async def test_a_state_file_of_another_batch_is_refused(tmp_path: Path) -> None:
         state.write_text(text)
         with pytest.raises(RequestRefused, match="cannot be read"):
             Batch(1, SETTINGS, state)
-
-
-async def test_a_batch_without_a_possible_scenario_fails_with_the_reason() -> None:
-    async def impossible(index: int, attempt: int) -> TaskResult:
-        raise NoScenario("Nothing can be wanted.")
-
-    with pytest.raises(NoScenario, match="Nothing can be wanted"):
-        await Batch(3, SETTINGS).run(impossible, attempts=2, concurrency=2)
 
 
 # --- the journal of a run

@@ -12,9 +12,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from shared.settings import Settings
 from shared.telemetry import tracing
-from shared.telemetry.lifecycle import telemetry
 from shared.telemetry.recorder import Recorder
 
 
@@ -45,18 +43,6 @@ def ids(span: ReadableSpan) -> tuple[int, int]:
     context = span.get_span_context()
     assert context
     return context.trace_id, context.span_id
-
-
-async def test_all_spans_of_a_session_share_its_trace(spans: Spans) -> None:
-    for day in ("monday", "friday"):  # also in another process, on another day
-        with tracing.session_span(day, "abc", kind="server"):
-            pass
-    with tracing.session_span("unrelated", "xyz", kind="server"):
-        pass
-    recorded = await spans.named()
-    assert ids(recorded["monday"])[0] == ids(recorded["friday"])[0] == trace_of("abc")
-    assert ids(recorded["unrelated"])[0] == trace_of("xyz")
-    assert recorded["monday"].parent is recorded["friday"].parent is None
 
 
 async def test_the_header_names_the_parent_span(spans: Spans) -> None:
@@ -117,18 +103,6 @@ async def test_a_failed_span_has_the_errors_class_and_not_its_text(spans: Spans)
     assert recorded["stopped"].status.is_unset
 
 
-async def test_tasks_started_within_a_span_are_its_children(spans: Spans) -> None:
-    async def work() -> None:
-        with tracing.child_span("tool"):
-            await asyncio.sleep(0)
-
-    with tracing.session_span("deliver", "abc", kind="consumer"):
-        await asyncio.gather(asyncio.create_task(work()))
-    recorded = await spans.named()
-    assert recorded["tool"].parent
-    assert recorded["tool"].parent.span_id == ids(recorded["deliver"])[1]
-
-
 # --- without a collector, and with one that does not answer
 
 
@@ -167,13 +141,3 @@ async def test_a_hanging_collector_delays_shutdown_only_briefly() -> None:
         pass
     await recorder.close()  # the collector would hang for longer than a test may take
     collector.over.set()
-
-
-async def test_an_unreachable_collector_delays_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    # In seconds: the exporter's thread must stop before the test ends.
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
-    settings = Settings(otel_exporter_otlp_endpoint="http://127.0.0.1:1")
-    async with telemetry("planner", settings):
-        with tracing.session_span("x", "abc", kind="server"):
-            assert tracing.headers()["traceparent"].startswith(f"00-{trace_of('abc'):032x}-")
-    assert not tracing.headers()

@@ -127,16 +127,6 @@ def test_only_values_of_the_plan_become_parameters(chosen: ChosenValue, reason: 
         template_from_steps("Cancel", STEPS, TemplateOptions(parameters=(chosen,)), TOOLS)
 
 
-def test_sql_and_code_cannot_contain_parameters() -> None:
-    steps = (Step(id="s1", text="Ask", tool="query", arguments={"sql": "SELECT 1", "limit": 3}),)
-    with pytest.raises(Invalid, match="no argument"):
-        template_from_steps("Ask", steps, TemplateOptions(parameters=(ChosenValue(name="q", value="SELECT 1"),)), TOOLS)
-    problems = template_problems(
-        template({"sql": "SELECT {{params.q}}", "limit": 1}, Parameter(name="q"), name="query"), TOOLS
-    )
-    assert problems == ("Step 1 (s1): sql runs exactly as written: it cannot contain a parameter.",)
-
-
 @pytest.mark.parametrize(
     ("subject", "problem"),
     [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from parley.protocol.templates import Schedule
 from shared.domain.errors import Invalid
-from shared.templates.schedules import check_schedule, last_due_run, next_run_after, session_id_of_run
+from shared.templates.schedules import check_schedule, next_run_after, session_id_of_run
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe", "Pacific/Apia")
@@ -49,22 +49,6 @@ def test_a_daily_schedule_is_due_once_a_day(moment: datetime, at: time, zone: st
     runs = [datetime.fromisoformat(item) for item in due_times(schedule, moment.replace(tzinfo=UTC), 5)]
     assert runs[0] > moment.replace(tzinfo=UTC)
     assert all(timedelta(hours=22) < later - earlier < timedelta(hours=26) for earlier, later in pairwise(runs))
-
-
-def test_a_single_run_is_due_once() -> None:
-    schedule = Schedule(once=NOON)
-    assert next_run_after(schedule, NOON - timedelta(days=300)) == NOON
-    assert next_run_after(schedule, NOON) is None
-    with_offset = Schedule(once=NOON.astimezone(timezone(timedelta(hours=5, minutes=45))))
-    assert next_run_after(with_offset, NOON - timedelta(seconds=1)) == NOON
-    assert next_run_after(Schedule(), NOON) is None
-
-
-def test_after_days_of_missed_runs_only_the_last_is_due() -> None:
-    daily = Schedule(daily=time(7))
-    first = datetime(2026, 6, 1, 7, tzinfo=UTC)
-    assert last_due_run(daily, first, first) == first
-    assert last_due_run(daily, first, first + timedelta(days=3, hours=1)) == first + timedelta(days=3)
 
 
 def test_each_run_has_its_own_session_id() -> None:

@@ -3,16 +3,13 @@
 from parley.protocol.tools import CheckCalls, ToolPage, ToolSpec
 from parley.reply import Kind
 from services.planner.agentflow import plan_turn
-from services.planner.agentflow_prompt import MoreTools, NothingToDo, Planned, TurnDraft
+from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
 from services.planner.tools import choose
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.llm import Prompt, ScriptedModel
-from shared.log import SessionAtPosition
-from shared.settings import Settings
-from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Drafts, WorkContext, WorkerDeps
-from tests.unit.domain.spec import StoryLine, act, answer, done, given, new_request, request, say, turn, verdict
+from tests.support.work import work_context
+from tests.unit.domain.spec import StoryLine, act, done, given, request, say, turn, verdict
 
 WORDS = ("pay", "ship", "mail", "print", "count")
 TOOLS = {
@@ -90,20 +87,13 @@ async def test_only_allowed_tools_are_chosen() -> None:
     assert (names(choice.page.tools), names(choice.found), choice.page.others) == (["pay"], ["print"], ("print",))
 
 
-async def test_without_words_of_the_person_or_used_tools_nothing_more_is_searched() -> None:
-    catalogue = Catalogue()
-    await choose(catalogue, "pay", "")
-    assert catalogue.asked == [("pay", ())]
-
-
 # --- the prompts of a request
 
 
 async def prompts(*lines: StoryLine, replies: tuple[Kind, ...] = (NothingToDo(reason="done"),)) -> list[Prompt]:
     """What the planner asks the model in this session."""
-    log, model = InMemoryLog(), ScriptedModel(*replies)
-    deps = WorkerDeps("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
-    context = WorkContext(deps, SessionAtPosition(given(*lines).session, 0), cause="s:cause")
+    model = ScriptedModel(*replies)
+    context = work_context("planner", given(*lines).session, model)
     await plan_turn(context, Catalogue(), no_memories)
     return model.prompts
 
@@ -123,18 +113,6 @@ async def test_all_prompts_of_a_request_begin_with_the_same_tools() -> None:
     assert names_in(first.sections("tools")) == ["pay", "ship"]
     assert (names_in(first.sections("found_tools")), names_in(later.sections("found_tools"))) == ([], ["mail", "print"])
     assert later.text.index("and print it") < later.text.index("<found_tools-"), "after the conversation"
-
-
-async def test_tools_that_the_model_asks_for_follow_the_conversation() -> None:
-    first, second = await prompts(*BEGUN, replies=(MoreTools(words="count them"), NothingToDo(reason="done")))
-    assert first.messages[0] == second.messages[0]
-    assert first.sections("more_tools") == ["mail, print, count"]
-    assert names_in(second.sections("found_tools")) == ["count"]
-
-
-async def test_the_next_request_chooses_anew() -> None:
-    (later,) = await prompts(*BEGUN, turn(nothing=True), answer(), new_request("count"))
-    assert names_in(later.sections("tools")) == ["count"]
 
 
 def names_in(sections: list[str]) -> list[str]:

@@ -12,11 +12,9 @@ from services.executor.sources.packs import PackSource
 from services.executor.tools import Registry
 from shared.domain import commands as c
 from shared.domain.batches import actions_to_start
-from shared.llm import ScriptedModel
-from shared.log import LogCount, SessionAtPosition
-from shared.settings import Settings
-from shared.testing import InMemoryLog, InMemoryStore
-from shared.worker import Drafts, WorkContext, WorkerDeps
+from shared.log import LogCount
+from shared.testing import InMemoryLog
+from tests.support.work import work_context
 from tests.unit.domain.spec import approve, given, request
 from tests.unit.domain.test_execution_plan import DRAFTED, plan
 from tests.unit.test_executor_results import FixedObjectStore
@@ -44,8 +42,7 @@ class OtherClock(InMemoryLog):
 async def test_a_wait_begins_at_the_broker_s_time(step: Step, until: datetime) -> None:
     session = given(*DRAFTED, plan(step), approve).session
     log = OtherClock()
-    deps = WorkerDeps("executor", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
-    context = WorkContext(deps, SessionAtPosition(session, 0), cause="s:cause")
+    context = work_context("executor", session, log=log)
     registry = Registry(PackSource((pack, Pack("orders", [get_order]))))
     assert await StepGuide(registry, FixedObjectStore(None)).preflight(context)
     assert context.session.waiting_actions[0].until == until
@@ -57,9 +54,7 @@ async def test_a_step_that_asks_before_it_polls_lets_the_reads_beside_it_run_fir
     always = (request("execution_plan", require_plan_approval=False), c.Remember(tool="poll_until", policy="always"))
     session = given(*always, plan(*steps), c.BeginPlan()).session
     assert [bool(action.spec.approval_reason) for action in session.turn.actions] == [False, True]  # type: ignore[union-attr]
-    log = InMemoryLog()
-    deps = WorkerDeps("executor", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
-    context = WorkContext(deps, SessionAtPosition(session, 0), cause="s:cause")
+    context = work_context("executor", session)
     registry = Registry(PackSource((pack, Pack("orders", [get_order]))))
     assert not await StepGuide(registry, FixedObjectStore(None)).preflight(context)
     assert [action.spec.id for action in actions_to_start(context.session)] == ["t3.s1"]

@@ -33,19 +33,6 @@ async def cancel(task: asyncio.Task[str], times: int) -> None:
     await asyncio.sleep(0)
 
 
-async def test_the_result_of_the_work_is_returned() -> None:
-    work = Work("done")
-    work.go.set()
-    assert await finish_before_cancel(work.run()) == "done"
-
-
-async def test_an_error_of_the_work_is_raised() -> None:
-    work = Work(ValueError("wrong"))
-    work.go.set()
-    with pytest.raises(ValueError, match="wrong"):
-        await finish_before_cancel(work.run())
-
-
 @pytest.mark.parametrize(("grace", "times"), [(None, 1), (60.0, 1), (60.0, 3)])
 async def test_the_work_ends_before_the_cancellation_is_raised(grace: float | None, times: int) -> None:
     work = Work()

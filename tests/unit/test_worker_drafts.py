@@ -42,16 +42,3 @@ async def test_a_wait_is_published_and_ends_with_the_next_delta() -> None:
         (None, 0, "Add"),
     ]
     assert b"wait" not in viewer.deltas[1].model_dump_json().encode()
-
-
-async def test_the_text_so_far_stays_during_a_wait() -> None:
-    viewer = Viewer()
-    await viewer.watch()
-    await viewer.drafts.write("s", "1-plan", "plan", "Add two num")
-    await viewer.drafts.wait("s", "1-plan", "plan", 20)
-    assert (await viewer.current()).text == "Add two num"
-    await viewer.drafts.write("s", "1-plan", "plan", "Add two numbers")
-    assert (await viewer.current()).wait is None
-    assert [(delta.offset, delta.text) for delta in viewer.deltas] == [(0, "Add two num"), (11, ""), (11, "bers")]
-    viewer.drafts.discard("s")
-    assert await viewer.drafts.current("draft.get.s", b"") is None

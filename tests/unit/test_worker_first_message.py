@@ -12,13 +12,13 @@ from shared.domain.decide import decide, due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.llm import ScriptedModel
-from shared.log import EXPECTED_SEQUENCE, EXPECTED_SEQUENCE_SUBJECT, SessionAtPosition, guard_headers, subject_of
+from shared.log import SessionAtPosition, guard_headers, subject_of
 from shared.settings import Settings
 from shared.store import StoreRefused
 from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, WorkContext, Worker, WorkerDeps
-from shared.worker.worker import _from_first_message, _previous_position, _with_delivery
+from shared.worker.worker import _from_first_message
 
 
 def first_message(session_id: str = "s", after: int = 0) -> Delivery:
@@ -39,13 +39,6 @@ def test_the_first_message_of_a_session_needs_no_load() -> None:
     assert loaded is not None
     assert (loaded.position, loaded.session.version, loaded.session.words.request) == (9, 1, "Hello")
     assert loaded.session.work is not None
-
-
-def test_messages_that_are_not_a_guarded_first_one_need_a_load() -> None:
-    assert _from_first_message(first_message(after=4)) is None
-    assert _from_first_message(first_message(session_id="other")) is None
-    assert _from_first_message(first_message()._replace(headers={})) is None
-    assert _from_first_message(first_message()._replace(data=b"{}")) is None
 
 
 class RefusingStore(InMemoryStore):
@@ -84,39 +77,3 @@ async def test_a_late_first_message_of_a_stopped_session_is_not_worked_on(age: f
         Delivery(message.subject, message.data, message.position, 1, message.headers, sent)
     )
     assert phases == []
-
-
-def second_message(after: int) -> tuple[SessionAtPosition, Delivery]:
-    """The session at position 9, and a message whose guard says that it follows position `after`."""
-    loaded = _from_first_message(first_message())
-    assert loaded is not None
-    event = decide(loaded.session, c.Rename(title="Other"), CommandMeta("user:ann", datetime.now(UTC), "rename"))
-    subject = subject_of(event, due(evolve(loaded.session, event)))
-    return loaded, Delivery(subject, dump_event(event), 12, 1, guard_headers("s", after, event.id), datetime.now(UTC))
-
-
-def test_a_message_is_applied_to_the_state_that_it_follows() -> None:
-    loaded, delivery = second_message(after=9)
-    assert _previous_position(delivery) == 9
-    after = _with_delivery(loaded, delivery)
-    assert after is not None
-    assert (after.position, after.session.version, after.session.title) == (12, 2, "Other")
-    assert _with_delivery(after, delivery) is after
-
-
-def test_a_gap_between_state_and_message_needs_a_load() -> None:
-    loaded, delivery = second_message(after=11)
-    assert _previous_position(delivery) == 11
-    assert _with_delivery(loaded, delivery) is None
-
-
-def test_missing_or_invalid_guards_prove_no_position() -> None:
-    _, delivery = second_message(after=9)
-    assert _previous_position(delivery._replace(headers={})) == 0
-    assert _previous_position(delivery._replace(headers=dict(delivery.headers) | {EXPECTED_SEQUENCE: "many"})) == 0
-    assert (
-        _previous_position(
-            delivery._replace(headers=dict(delivery.headers) | {EXPECTED_SEQUENCE_SUBJECT: "session.s.*"})
-        )
-        == 0
-    )
