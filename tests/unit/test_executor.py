@@ -8,7 +8,7 @@ import pytest
 
 from parley.events import facts
 from parley.events.values import Effect, SessionSettings
-from services.executor.result_limits import EXCERPT
+from services.executor.outcomes import EXCERPT
 from services.executor.tools import MAX_RESULT, ToolInvocation, ToolResult
 from shared.domain import commands as c
 from shared.domain.commands import CommandMeta
