@@ -12,7 +12,6 @@ from pathlib import Path
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from sql.hidden import Hidden
 from sql.outcome import (
     BadDatabase,
     ErrorKind,
@@ -23,7 +22,7 @@ from sql.outcome import (
     QueryResult,
     SqlError,
 )
-from sql.schema import Dialect, Schema
+from sql.schema import Dialect, Hidden, Schema
 
 __all__ = [
     "BadDatabase",

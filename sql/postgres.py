@@ -11,7 +11,6 @@ import asyncpg  # type: ignore[import-untyped]
 from sqlalchemy.engine import URL
 
 from sql.database import ReadOnlyDatabase
-from sql.hidden import Hidden
 from sql.json_rows import JsonText, RowCollector, read_real
 from sql.outcome import QueryCheck, QueryFailed, QueryLimits, QueryRefused, QueryResult
 from sql.postgres_catalogs import FINGERPRINT, SCHEMAS
@@ -22,7 +21,7 @@ from sql.postgres_plan import check_plan, cover
 from sql.postgres_schema import read_pg_schema
 from sql.postgres_times import TIME_DECODERS, moment_decoder
 from sql.query_parser import ParsedQuery, parse_query
-from sql.schema import Dialect, Schema
+from sql.schema import Dialect, Hidden, Schema
 
 MAX_CONNECTIONS = 4
 GRACE_PERIOD = 1.0  # seconds for the server's own timeout error to arrive

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from sql.hidden import Hidden
 from sql.postgres_catalogs import BENEATH, ELSEWHERE, FUNCTIONS, GENERATED, KEYWORDS, PARTS, TABLES
+from sql.schema import Hidden
 from sql.spelling import Spelling, quoted
 from sql.tokens import Token
 

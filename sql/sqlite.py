@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from sql.hidden import Hidden
 from sql.json_rows import RowCollector
 from sql.outcome import (
     BadDatabase,
@@ -24,6 +23,7 @@ from sql.outcome import (
     SqlError,
 )
 from sql.query_parser import ParsedQuery
+from sql.schema import Hidden
 from sql.spelling import Spelling, quoted
 from sql.sqlite_guard import SqliteGuard
 from sql.sqlite_names import HARMLESS_MODULES, SqliteNames, read_names, version

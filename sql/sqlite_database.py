@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from sql.database import ReadOnlyDatabase
-from sql.hidden import Hidden
 from sql.outcome import QueryCheck, QueryFailed, QueryLimits, QueryRefused, QueryResult
-from sql.schema import Dialect, Schema
+from sql.schema import Dialect, Hidden, Schema
 from sql.sqlite import SqliteReader
 
 MAX_READERS = 4  # concurrent processes

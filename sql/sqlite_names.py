@@ -4,7 +4,7 @@ import sqlite3
 from collections import Counter
 from dataclasses import dataclass, field
 
-from sql.hidden import Hidden
+from sql.schema import Hidden
 from sql.spelling import quoted
 from sql.tokens import Token, tokenize
 

@@ -9,9 +9,9 @@ import signal
 import sys
 from typing import Any
 
-from sql.hidden import Hidden
 from sql.outcome import BadDatabase, QueryLimits, SqlError
 from sql.query_parser import parse_query
+from sql.schema import Hidden
 from sql.sqlite import SqliteReader
 from sql.sqlite_schema import read_schema
 

@@ -8,9 +8,8 @@ from packs.retail.relations import TABLES
 from parley import Context, Failed, Pack, Refused, Tool
 from shared.environment import environment_variable
 from sql.database import BadDatabase, ReadOnlyDatabase, SqlError, open_database
-from sql.hidden import Hidden
 from sql.outcome import QueryLimits, QueryResult
-from sql.schema import Dialect, Schema, TableInfo
+from sql.schema import Dialect, Hidden, Schema, TableInfo
 
 CONFIRM = "this is the SQL that will run"
 MAX_RESULT = 200_000  # bytes of a result in its event: more than the query limits allow

@@ -15,8 +15,7 @@ from typing import Protocol
 import structlog
 
 from parley.events import facts
-from services.executor.outcome_recorder import Attempt, OutcomeRecorder
-from services.executor.result_limits import ArtefactWriter
+from services.executor.outcomes import ArtefactWriter, Attempt, OutcomeRecorder
 from services.executor.tools import RegisteredTool, Registry, ToolInvocation, ToolResult, call_with_timeout
 from shared.domain import commands as c
 from shared.domain import wording

@@ -11,7 +11,7 @@ import structlog
 from parley import Failed, ToolUnavailable
 from parley.step_executor import Result as StepResult
 from parley.step_executor import StepContext, StepExecutor
-from services.executor.result_limits import with_json_value
+from services.executor.outcomes import with_json_value
 from services.executor.session_files import CallFiles, ObjectStore
 from services.executor.sources.loading import open_plugins
 from services.executor.sources.packs import context_of

@@ -44,8 +44,7 @@ from services.gateway.rest import (
 )
 from services.gateway.rest.models import PROBLEM_MEDIA_TYPE
 from services.gateway.rest.page import PAGE, SafeHeaders, serve_page
-from services.gateway.rest.requests import RequireLogin
-from services.gateway.rest.response_backpressure import ResponseBackpressure
+from services.gateway.rest.requests import RequireLogin, ResponseBackpressure
 from services.gateway.state import Gateway
 from shared.bus import Bus as NatsBus
 from shared.bus.log_format import WrongFormat

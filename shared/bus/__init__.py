@@ -4,9 +4,8 @@ Only this package and `shared/log.py` know NATS.
 """
 
 from shared.bus.bus import Bus, Subscription
-from shared.bus.deliveries import Delivery
+from shared.bus.deliveries import ConsumerState, Delivery
 from shared.bus.errors import BusUnavailable, MessageTooLarge, Unprocessable
-from shared.bus.instrumentation import ConsumerState
 from shared.bus.jetstream import JetStreamLog
 
 __all__ = [

@@ -13,9 +13,8 @@ from nats.aio.msg import Msg
 from parley.events.values import Artefact
 from shared.bus.artefacts import Artefacts
 from shared.bus.connection import connect
-from shared.bus.deliveries import ignore_errors
+from shared.bus.deliveries import ConsumerState, consumer_state, ignore_errors
 from shared.bus.errors import BusUnavailable, MessageTooLarge
-from shared.bus.instrumentation import ConsumerState, consumer_state
 from shared.bus.jetstream import JetStreamLog, Replication
 from shared.bus.jetstream_api import reported_as_unavailable
 from shared.bus.library import JetStreamLibrary

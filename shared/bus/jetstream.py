@@ -16,8 +16,8 @@ from nats.js.api import RawStreamMsg
 
 from parley.events import Due, SessionEvent
 from shared.bus.artefacts import Artefacts
+from shared.bus.deliveries import observe_append
 from shared.bus.errors import BusUnavailable
-from shared.bus.instrumentation import observe_append
 from shared.bus.jetstream_api import NATS_ERRORS, stream_info
 from shared.bus.topology import SESSIONS, USED_TICKETS
 from shared.log import (

@@ -13,9 +13,8 @@ from faststream.nats import NatsMessage
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from shared.bus.deliveries import Delivery, acknowledge
+from shared.bus.deliveries import Delivery, acknowledge, observe_delivery
 from shared.bus.errors import BusUnavailable, Unprocessable
-from shared.bus.instrumentation import observe_delivery
 from shared.bus.jetstream_api import reported_as_unavailable
 from shared.bus.topology import ATTEMPTS
 from shared.log import UpgradeNeeded

@@ -21,8 +21,7 @@ from faststream.nats.subscriber.usecases import CoreSubscriber, PullStreamSubscr
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from shared.bus.deliveries import Delivery, PullRequests, Slots, acknowledge, delivery_of, ignore_errors
-from shared.bus.instrumentation import record_lag
+from shared.bus.deliveries import Delivery, PullRequests, Slots, acknowledge, delivery_of, ignore_errors, record_lag
 from shared.bus.jetstream_api import NATS_ERRORS
 from shared.services import Consumer
 from shared.telemetry import metrics

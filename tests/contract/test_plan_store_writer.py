@@ -11,8 +11,7 @@ from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase, RowChange, Upsert
 from services.plan_store.projection import projector as projection_module
 from services.plan_store.projection import writer as writing_module
-from services.plan_store.projection.history import FoldedMessage
-from services.plan_store.projection.projected_session import ProjectedSession
+from services.plan_store.projection.history import FoldedMessage, ProjectedSession
 from services.plan_store.projection.projector import Projector
 from services.plan_store.projection.rows import changes_for
 from shared.domain import commands as c

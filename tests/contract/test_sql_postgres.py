@@ -8,10 +8,10 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 from sqlalchemy.engine import make_url
 
-from sql.hidden import Hidden
 from sql.outcome import QueryFailed, QueryRefused, SqlError
 from sql.postgres import PostgresDatabase
 from sql.query_parser import ParsedQuery
+from sql.schema import Hidden
 from sql.tokens import tokenize
 from tests.support.sql_shop import HIDDEN, LIMITS, postgres_shop
 

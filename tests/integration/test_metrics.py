@@ -17,7 +17,7 @@ from services.gateway.ports import DeferredLog
 from services.plan_store.app import PlanStore
 from services.plan_store.operations import health as store_metrics
 from shared.bus import Bus, Delivery, Unprocessable
-from shared.bus.instrumentation import record_lag
+from shared.bus.deliveries import record_lag
 from shared.domain import commands as c
 from shared.domain.decide import decide, due
 from shared.domain.evolve import evolve

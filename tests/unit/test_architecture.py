@@ -51,6 +51,7 @@ LONGER = {  # mostly lists, such as events with a description of each field
     "parley/protocol/server.py": 330,
     "services/gateway/access/quota.py": 305,
     "shared/domain/commands.py": 420,
+    "services/plan_store/database.py": 310,
     "services/plan_store/tables.py": 345,
     "tests/unit/domain/test_execution_plan.py": 460,
 }

@@ -20,7 +20,7 @@ from tests.unit.domain.test_execution_plan import DRAFTED, LOOK, NOTE, plan
 async def test_a_result_over_the_session_s_limit_goes_to_the_object_store(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("services.executor.result_limits.MAX_SESSION_RESULTS", 1_000)
+    monkeypatch.setattr("services.executor.outcomes.MAX_SESSION_RESULTS", 1_000)
     earlier = replace(act("talk"), status="finished", result="x" * 400)
     new_actions = tuple(act("talk", number) for number in (2, 3))
     bench = ExecutorBench(earlier, *new_actions, tools=(tool("talk", returning("y" * 500)),))

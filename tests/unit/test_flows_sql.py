@@ -14,7 +14,7 @@ from flows.text_to_sql.flow import CONFIRM, TextToSql
 from shared.domain import commands as c
 from shared.domain.session import Session
 from sql.database import ReadOnlyDatabase, open_database
-from sql.hidden import Hidden
+from sql.schema import Hidden
 from tests.support.flow_walk import Walk, last, waiting, walked
 from tests.support.prompt_sections import sections_of
 from tests.support.sql_shop import LIMITS

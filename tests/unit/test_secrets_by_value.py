@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from parley.protocol.tools import Change, CheckCalls, PastCall, Preview, PreviewCall, PreviewCalls, StepCall, ToolSpec
 from services.executor.mcp.results import lost_outcome, outcome_of, refused_outcome
-from services.executor.result_limits import MAX_ERROR, spill_if_large
+from services.executor.outcomes import MAX_ERROR, spill_if_large
 from services.executor.tool_requests import ToolRequests
 from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
 from shared import logging

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sql.hidden import Hidden
 from sql.json_rows import RowCollector, as_json
 from sql.outcome import ErrorKind, QueryFailed, QueryLimits, QueryRefused
 from sql.query_parser import parse_query
-from sql.schema import MAX_DISTINCT, ColumnInfo, Dialect, Schema, TableInfo, choose_samples
+from sql.schema import MAX_DISTINCT, ColumnInfo, Dialect, Hidden, Schema, TableInfo, choose_samples
 from sql.tokens import tokenize
 from tests.support.sql_shop import statements
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from sql import sqlite_schema
-from sql.hidden import Hidden
 from sql.outcome import QueryFailed, QueryLimits, QueryRefused, SqlError
 from sql.query_parser import ParsedQuery
+from sql.schema import Hidden
 from sql.sqlite import SqliteReader
 from sql.tokens import tokenize
 from tests.support.sql_shop import HIDDEN, LIMITS, sqlite_shop, statements

@@ -15,7 +15,7 @@ from packs.http.body import UnreadableContent, decode_content, read_content
 from packs.program.pack import _value
 from parley.events.values import Effect
 from parley.protocol.tools import ToolSpec
-from services.executor.result_limits import with_json_value
+from services.executor.outcomes import with_json_value
 from services.executor.tools import RegisteredTool, ToolResult, new_task, run_within_deadline
 from shared.repair.values import decoded
 from shared.sandbox import remove_abandoned, scratch

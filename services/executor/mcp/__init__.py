@@ -2,6 +2,6 @@
 
 from services.executor.mcp.config import BadConfig, McpServerConfig, read_config
 from services.executor.mcp.results import McpOutcome
-from services.executor.mcp.tools import McpTools
+from services.executor.mcp.server import McpTools
 
 __all__ = ["BadConfig", "McpOutcome", "McpServerConfig", "McpTools", "read_config"]

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from parley import Context, Failed, Tool
 from parley.protocol.tools import ToolSpec
-from services.executor.mcp.tools import McpTools
+from services.executor.mcp.server import McpTools
 from services.executor.sources.packs import register_tool
 from services.executor.tools import Arguments, RegisteredTool
 

@@ -11,7 +11,7 @@ from parley import Context, Failed, Pack, PastCall, Program, Tool, ToolUnavailab
 from parley.events.problems import problem_text
 from parley.events.values import FileRef, content_hash
 from parley.protocol.tools import Preview, past_calls
-from services.executor.result_limits import with_json_value
+from services.executor.outcomes import with_json_value
 from services.executor.session_files import CallFiles, ObjectStore
 from services.executor.sources.loading import LoadedPacks
 from services.executor.tools import Arguments, RegisteredTool, ToolInvocation, ToolResult

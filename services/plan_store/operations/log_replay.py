@@ -10,10 +10,12 @@ from sqlalchemy import Connection, RowMapping, select
 
 from services.plan_store.database import DatabaseUnavailable, ProjectionDatabase, upsert_rows
 from services.plan_store.operations.shadow_tables import record_progress
-from services.plan_store.projection.history import FoldedMessage, StoreLog, fold_message
-from services.plan_store.projection.projected_session import (
+from services.plan_store.projection.history import (
+    FoldedMessage,
     ProjectedSession,
+    StoreLog,
     empty_session,
+    fold_message,
     from_row,
     project_message,
 )

@@ -9,12 +9,16 @@ from sqlalchemy import Connection, RowMapping, select
 
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.projection import unprojected
-from services.plan_store.projection.history import END_OF_LOG, PAGE, StoreLog, fold_message, session_at_version
-from services.plan_store.projection.projected_session import (
+from services.plan_store.projection.history import (
+    END_OF_LOG,
+    PAGE,
     ProjectedSession,
+    StoreLog,
     empty_session,
+    fold_message,
     from_row,
     project_message,
+    session_at_version,
     times_of,
 )
 from services.plan_store.projection.rows import changes_for

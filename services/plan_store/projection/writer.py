@@ -26,7 +26,7 @@ from services.plan_store.database import (
     upsert_rows,
 )
 from services.plan_store.projection import unprojected
-from services.plan_store.projection.projected_session import ProjectedSession, row, with_digest
+from services.plan_store.projection.history import ProjectedSession, row, with_digest
 from services.plan_store.tables import journal, parked_messages, sessions, usage
 from shared.log import UpgradeNeeded
 from shared.telemetry import metrics

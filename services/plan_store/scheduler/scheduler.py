@@ -17,8 +17,7 @@ from parley.events import parse_event
 from services.plan_store.database import ProjectionDatabase, upsert
 from services.plan_store.operations.purge import complete_purge, incomplete_purges
 from services.plan_store.projection import unprojected
-from services.plan_store.projection.history import StoreLog
-from services.plan_store.projection.projected_session import ProjectedSession
+from services.plan_store.projection.history import ProjectedSession, StoreLog
 from services.plan_store.projection.projector import Projector
 from services.plan_store.projection.unprojected import storable_id
 from services.plan_store.scheduler.clock import wall_clock
