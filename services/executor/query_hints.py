@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import structlog
 
-from parley.protocol.pages import LibraryPage
 from shared.domain.workflows.flow import FLOW
 from shared.store import StoreReader
+from shared.store_api import SimilarPage
 
 log = structlog.get_logger("executor")
 MAX_HINTS = 3
@@ -30,7 +30,7 @@ class QueryHints:
                 "saved": True,
                 "limit": MAX_HINTS,
             }
-            page = LibraryPage.model_validate(await self._store.ask("library.similar", **query))
+            page = SimilarPage.model_validate(await self._store.ask("library.similar", **query))
             return [(entry.question or entry.request, entry.sql) for entry in page.items if entry.sql]
         except Exception as error:  # a query can be written without hints
             log.warning("no_hints", error=repr(error)[:500])

@@ -65,8 +65,12 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
   const dismissRefusal = () => {
     if (refusal) client.dismiss(refusal.key);
   };
-  const onNewVersion = useEffectEvent(dismissRefusal);
-  useEffect(() => onNewVersion(), [plan.version]); // problems of one version do not apply to the next
+  // Problems of one version do not apply to the next; an edit that this version holds must not count as unsaved later.
+  const onNewVersion = useEffectEvent(() => {
+    dismissRefusal();
+    if (edit !== stored) setEdit(unedited);
+  });
+  useEffect(() => onNewVersion(), [plan.version]);
   const discard = () => {
     dismissRefusal();
     setEdit(startPlanEdit(plan));
