@@ -97,7 +97,8 @@ async def walk() -> list[str]:
 
 async def _plan(user: Client) -> None:
     await user.send("user_message", content=REQUEST)
-    await user.event("plan.drafted")
+    while not (await user.until("event"))["changed"].get("plan"):
+        pass
 
 
 def as_text(files: list[str]) -> str:

@@ -11,7 +11,7 @@ from tests.support.gateway import World, client, serving
 from tests.support.http_client import http_client
 from tests.support.parley import in_process
 
-MAX_FILES, BY_TIMING = 130, 6  # files in which a function runs, and how many of them may differ between two runs
+MAX_FILES, BY_TIMING = 118, 6  # files in which a function runs, and how many of them may differ between two runs
 PLAN = {"kind": "plan", "say": "So.", "goal": "Add numbers", "steps": ["Read them", "Add them"]}
 
 
