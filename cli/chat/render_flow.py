@@ -10,13 +10,13 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from cli.chat.forms import TableOption
-from cli.chat.panels import TitledPanel, inset
+from cli.chat.panels import inset
 from cli.talk.journal_lines import TONES
 from cli.text import short, visible
 from parley.protocol.journal import ActionEntry, TurnEntry
 from parley.protocol.screen import ActionSection, TurnSection
 from parley.protocol.views import PathView, PlannedPathView, PlanView
-from parley.protocol.words import ACTION_STATES, JOURNAL, PATHS
+from parley.protocol.words import ACTION_STATES, PATHS
 from shared.domain.flow_paths import PERSON_NODE, split_tool_name
 from shared.domain.memory import text_of
 from shared.journal.phrases import ACTION_TONES
@@ -77,22 +77,10 @@ def _planning_notes(path: PlannedPathView | PathView, reasoning: str) -> Iterabl
         yield Text(f"{missing} {visible(node.name)}. {short(node.description, MAX_TEXT)}", style="yellow")
 
 
-def path_review(plan: PlanView, path: PlannedPathView) -> RenderableType:
-    """A path that waits for approval."""
-    steps = [
-        Text.assemble(
-            (f"{number:>2} ", "bold"),
-            (visible(split_tool_name(step.tool or "")[1]), "cyan"),
-            f"  {short(step.text, MAX_TEXT)}",
-        )
-        for number, step in enumerate(plan.steps, 1)
-    ]
-    parts = [
-        _joined([(step.tool, "", "") for step in plan.steps if step.tool]),
-        *steps,
-        *_planning_notes(path, plan.notes),
-    ]
-    return TitledPanel(Group(*parts), JOURNAL["path"].format(number=plan.number), "cyan")
+def planned_steps(plan: PlanView, path: PlannedPathView) -> Iterable[Text]:
+    """What a path adds to the text of its plan: its line, and how it was planned."""
+    yield _joined([(step.tool, "", "") for step in plan.steps if step.tool])
+    yield from _planning_notes(path, "")
 
 
 def path_details(turn: TurnSection, path: PathView, actions: Sequence[ActionSection]) -> RenderableType:

@@ -13,52 +13,44 @@ from parley.protocol import journal as j
 from parley.protocol.screen import ScreenEvent
 from parley.protocol.views import PlannedPathView
 from parley.protocol.words import REVIEW, TERMINAL
-from shared.journal.lines import update_line
+from shared.journal.lines import entry_line, update_line
 
 _QUIET: tuple[j.ActionState, ...] = ("planned", "started", "asked", "dropped")  # other lines show these
 
 
 def render_event(message: ScreenEvent, view: ChatView, *, mine: bool) -> RenderableType | None:
     """The entries that an event adds or changes; None if there are none. `mine`: this client sent the message."""
-    parts = []
-    for entry in message.entries:
-        if isinstance(entry, j.EntryUpdate):
-            parts.append(_render_changed(entry, view, mine=mine))
-        else:
-            parts.append(_render_added(entry, message, view, mine=mine))
-    visible_parts = [part for part in parts if part is not None]
-    return Group(*visible_parts) if visible_parts else None
+    parts = (
+        _render_changed(entry, view, mine=mine)
+        if isinstance(entry, j.EntryUpdate)
+        else _render_added(entry, message, view, mine=mine)
+        for entry in message.entries
+    )
+    rendered = [part for part in parts if part is not None]
+    return Group(*rendered) if rendered else None
 
 
-def _render_added(entry: j.AnyEntry, message: ScreenEvent, view: ChatView, *, mine: bool) -> RenderableType | None:  # noqa: C901, PLR0911  one case per kind
+def _render_added(entry: j.AnyEntry, message: ScreenEvent, view: ChatView, *, mine: bool) -> RenderableType | None:  # noqa: PLR0911  one case per kind
     match entry:
-        case j.SaidEntry(intent="guidance") if mine and not view.is_replying:
-            return Text(REVIEW["unread"], style="dim")
         case j.SaidEntry() if mine:
-            return None
-        case j.ActionEntry() | j.QuestionEntry() | j.TokensEntry():
-            return None  # shown by their turn, by the request, and by the totals
-        case j.DecisionEntry(text=""):
-            return None  # shown by the action
+            is_unread = entry.intent == "guidance" and not view.is_replying
+            return Text(REVIEW["unread"], style="dim") if is_unread else None
+        case j.ActionEntry() | j.QuestionEntry():
+            return None  # shown by their turn, and by the request
         case j.PlanEntry() | j.CodeEntry() if view.gateway_request and view.gateway_request.version == entry.version:
             return None
         case j.TurnEntry():
             return _turn(entry, message, view)
-        case j.PathChangeEntry():
-            return _path_change(entry, message, view) if entry.text else None
+        case j.PathChangeEntry(text=str() as text) if text:
+            return _path_change(entry, message, view)
         case j.AnswerEntry():
-            tools = [
-                outcome.tool for name in entry.evidence if isinstance(outcome := _action(view, name), j.ActionEntry)
-            ]
-            return render_turn.answer_panel(
-                entry, tools, walked=view.sections is not None and view.sections.path_standing is not None
-            )
+            return _answer(entry, view)
         case j.FailureEntry():
             return _failure(entry)
         case j.ReplyEntry():
             return Markdown(visible(entry.text), hyperlinks=False)
         case _:
-            return _line(entry, view)
+            return _line(entry, view) if entry_line(entry) else None
 
 
 def _turn(entry: j.TurnEntry, message: ScreenEvent, view: ChatView) -> RenderableType | None:
@@ -89,6 +81,13 @@ def _path_change(entry: j.PathChangeEntry, message: ScreenEvent, view: ChatView)
         *(Text(f"  {visible(gist)}", style="dim") for gist in values_set),
         inset(render_flow.path_line(view.actions)),
     )
+
+
+def _answer(entry: j.AnswerEntry, view: ChatView) -> RenderableType:
+    calls = (view.screen.entry(f"action:{name}") for name in entry.evidence)
+    tools = [call.tool for call in calls if isinstance(call, j.ActionEntry)]
+    walked = view.sections is not None and view.sections.path_standing is not None
+    return render_turn.answer_panel(entry, tools, walked=walked)
 
 
 def _failure(entry: j.FailureEntry) -> RenderableType:
@@ -125,10 +124,6 @@ def _tokens(view: ChatView, action: j.ActionEntry) -> int:
         for entry in view.screen.journal.values()
         if entry["kind"] == "tokens" and entry["action_id"] == action.action_id
     )
-
-
-def _action(view: ChatView, action_id: str) -> j.AnyEntry | None:
-    return view.screen.entry(f"action:{action_id}")
 
 
 def journal_lines(view: ChatView) -> list[Text]:

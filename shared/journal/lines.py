@@ -11,15 +11,18 @@ from shared.journal.entries import entries
 from shared.journal.phrases import state_label
 
 NAMELESS = (j.QuestionEntry, j.TurnEntry, j.ActionEntry, j.FailureEntry, j.TokensEntry)
-WORDS_IN_LINES = (state_label("planned"), state_label("started"), state_label("finished"))
+WORDS_IN_LINES = (state_label("planned"), state_label("finished"))
 CHECK_MARKS = {True: "✓", False: "✗"}
 
 
 def event_lines(event: SessionEvent) -> Iterator[str]:
     """All that the journal says about the event, without its actor; nothing for events that it does not show."""
-    for item in entries(event):
-        if line := update_line(item) if isinstance(item, j.EntryUpdate) else entry_line(item):
-            yield line
+    own: j.EntriesByKey = {}
+    changes = entries(event)
+    j.apply_entries(own, changes)
+    lines = [entry_line(j.read_entry(entry)) for entry in own.values()]
+    lines += [update_line(change) for change in changes if isinstance(change, j.EntryUpdate) and change.key not in own]
+    return filter(None, lines)
 
 
 def author(entry: j.AnyEntry) -> str:
@@ -59,6 +62,8 @@ def turn_line(entry: j.TurnEntry) -> str:
 
 def state_text(word: str, line: str) -> str:
     """The line about a call (`gist`), after the word for its state unless the line says it already."""
+    if word == state_label("started"):
+        return word
     return line if word in WORDS_IN_LINES or word in line.casefold() else f"{word}: {line}"
 
 
