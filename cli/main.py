@@ -193,6 +193,7 @@ def sessions(
     form: Annotated[Literal["md", "json", "py"], typer.Option("--format", help="The format of export.")] = "md",
     yes: Annotated[bool, typer.Option("--yes", help="Purge without asking.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Purge one that waits for a newer release, too.")] = False,
+    url: Annotated[str, typer.Option(help="The gateway that exports, like http://127.0.0.1:8001.")] = "",
 ) -> None:
     """List sessions (that contain these words), show one with its journal, export it, or purge it."""
     from cli.talk import sessions as session_commands
@@ -201,7 +202,7 @@ def sessions(
         case ["show", session]:
             run_with_settings("sessions", lambda s: session_commands.show_session(s, session, as_json=as_json))
         case ["export", session]:
-            run_with_settings("sessions", lambda s: session_commands.export_session(s, session, form))
+            run_with_settings("sessions", lambda s: session_commands.export_session(s, session, form, url=url))
         case ["purge", session]:
             run_with_settings("sessions", lambda s: session_commands.purge_session(s, session, yes=yes, force=force))
         case ["show" | "export" | "purge" as verb]:

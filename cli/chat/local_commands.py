@@ -14,10 +14,9 @@ from cli.chat import render, render_flow, render_journal
 from cli.chat.edit import is_on_path, last_result
 from cli.chat.render_flow import list_of
 from cli.chat.state import ChatView
-from cli.talk.export import CannotExport, format_of
 from cli.text import visible
 from parley.client import ParleyError
-from parley.client.client import RemoteSession
+from parley.client.client import EXPORT_FORMATS, RemoteSession
 from parley.protocol.words import TERMINAL
 
 _UTF8_MARK = "\ufeff"  # without it Excel reads the file in the Windows code page of its country
@@ -47,9 +46,12 @@ def run_local(view: ChatView, name: str, argument: str) -> RenderableType:  # no
 async def export_to_file(session: RemoteSession, argument: str) -> RenderableType:
     """`/export`: write the session to this file."""
     file = Path(argument)
+    form = next((form for form in EXPORT_FORMATS if file.suffix == f".{form}"), None)
+    if form is None:
+        return Text(TERMINAL["unwritten"].format(why=f"{file} does not end in .md, .json or .py."))
     try:
-        return Text(_write_new_file(file, await session.export(format_of(file))))
-    except (CannotExport, ParleyError) as error:
+        return Text(_write_new_file(file, await session.export(form)))
+    except ParleyError as error:
         return Text(TERMINAL["unwritten"].format(why=visible(str(error))))
 
 

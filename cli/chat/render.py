@@ -39,7 +39,8 @@ def render_greeting(message: s.Greeting, *, begins: bool = True) -> RenderableTy
 def render_plan(item: PlanView) -> RenderableType:
     wishes = f"\n\n{REVIEW['wishes'].format(wishes='; '.join(item.wishes))}" if item.wishes else ""
     text = Markdown(visible(item.text + wishes), hyperlinks=False)
-    return TitledPanel(text, JOURNAL["plan"].format(number=item.number), "cyan")
+    path = render_flow.planned_steps(item, item.path) if item.path else ()
+    return TitledPanel(Group(*path, text), JOURNAL["path" if item.path else "plan"].format(number=item.number), "cyan")
 
 
 def render_code(item: CodeView) -> RenderableType:
@@ -63,11 +64,7 @@ def render_request(view: ChatView, previews: Previews) -> RenderableType | None:
     request = view.gateway_request
     match request.kind if request else None:
         case "plan" if request and view.plan:
-            path = view.plan.path
-            return Group(
-                render_flow.path_review(view.plan, path) if path else render_plan(view.plan),
-                Text(visible(request.message)),
-            )
+            return Group(render_plan(view.plan), Text(visible(request.message)))
         case "code" if request and view.code:
             return Group(render_code(view.code), *_checks(view.code), Text(visible(request.message)))
         case "question" if request:

@@ -10,25 +10,20 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from cli.chat.forms import TableOption
-from cli.chat.panels import TitledPanel, inset
+from cli.chat.panels import inset
+from cli.talk.journal_lines import TONES
 from cli.text import short, visible
 from parley.protocol.journal import ActionEntry, TurnEntry
 from parley.protocol.screen import ActionSection, TurnSection
 from parley.protocol.views import PathView, PlannedPathView, PlanView
-from parley.protocol.words import ACTION_STATES, JOURNAL, PATHS
+from parley.protocol.words import ACTION_STATES, PATHS
 from shared.domain.flow_paths import PERSON_NODE, split_tool_name
 from shared.domain.memory import text_of
+from shared.journal.phrases import ACTION_TONES
 
 MAX_ROWS, MAX_COLUMNS = 20, 12  # of a result that are shown
 MAX_CELL, MAX_TEXT = 40, 200  # characters
-_MARKS: Mapping[str, tuple[str, str]] = {
-    "finished": ("✓", "green"),
-    "failed": ("✗", "red"),
-    "uncertain": ("?", "red"),
-    "skipped": ("–", "dim"),
-    "denied": ("–", "red"),
-    "started": ("▶", "bold cyan"),
-}
+_AHEAD = ("planned", "approved", "asked", "waiting")
 
 
 def path_line(actions: Sequence[ActionSection]) -> Text:
@@ -37,8 +32,11 @@ def path_line(actions: Sequence[ActionSection]) -> Text:
     return _joined([(action.tool, *_mark(action, action is current)) for action in actions])
 
 
-def _mark(action: ActionSection, current: bool) -> tuple[str, str]:
-    return ("▶", "bold cyan") if current else _MARKS.get(action.status, ("", ""))
+def _mark(action: ActionSection, current: bool = False) -> tuple[str, str]:
+    """The mark of the action's tone; none while it waits for its turn."""
+    if current or action.status == "started":
+        return "▶", "bold cyan"
+    return ("", "") if action.status in _AHEAD else TONES[ACTION_TONES[action.status]]
 
 
 def _joined(nodes: Sequence[tuple[str, str, str]]) -> Text:
@@ -79,22 +77,10 @@ def _planning_notes(path: PlannedPathView | PathView, reasoning: str) -> Iterabl
         yield Text(f"{missing} {visible(node.name)}. {short(node.description, MAX_TEXT)}", style="yellow")
 
 
-def path_review(plan: PlanView, path: PlannedPathView) -> RenderableType:
-    """A path that waits for approval."""
-    steps = [
-        Text.assemble(
-            (f"{number:>2} ", "bold"),
-            (visible(split_tool_name(step.tool or "")[1]), "cyan"),
-            f"  {short(step.text, MAX_TEXT)}",
-        )
-        for number, step in enumerate(plan.steps, 1)
-    ]
-    parts = [
-        _joined([(step.tool, "", "") for step in plan.steps if step.tool]),
-        *steps,
-        *_planning_notes(path, plan.notes),
-    ]
-    return TitledPanel(Group(*parts), JOURNAL["path"].format(number=plan.number), "cyan")
+def planned_steps(plan: PlanView, path: PlannedPathView) -> Iterable[Text]:
+    """What a path adds to the text of its plan: its line, and how it was planned."""
+    yield _joined([(step.tool, "", "") for step in plan.steps if step.tool])
+    yield from _planning_notes(path, "")
 
 
 def path_details(turn: TurnSection, path: PathView, actions: Sequence[ActionSection]) -> RenderableType:
@@ -103,7 +89,7 @@ def path_details(turn: TurnSection, path: PathView, actions: Sequence[ActionSect
     for title in ("", "node", "state", "seconds", "tokens"):
         grid.add_column(title, justify="right" if title in ("seconds", "tokens") else "left")
     for action in actions:
-        mark, style = _MARKS.get(action.status, ("", ""))
+        mark, style = _mark(action)
         details = (f"{action.seconds:.1f}" if action.seconds else "", f"{action.tokens:,}" if action.tokens else "")
         state = ACTION_STATES.get(action.status, action.status)
         grid.add_row(Text(mark, style=style), visible(action.tool), state, *details)
@@ -120,7 +106,7 @@ def path_details(turn: TurnSection, path: PathView, actions: Sequence[ActionSect
 
 def node_outcome(action: ActionEntry, tokens: int) -> RenderableType:
     """A node's outcome and outputs; a query's rows as a table."""
-    mark, style = ("✓", "green") if action.state == "finished" else ("✗", "red")
+    mark, style = TONES[action.tone]
     details = f" · {action.seconds:.1f} s" + (f" · {tokens:,} tokens" if tokens else "")
     head = Text.assemble((f"{mark} ", style), visible(split_tool_name(action.tool)[1]), (details, "dim"))
     outputs = action.result if isinstance(action.result, dict) else {}

@@ -1,7 +1,5 @@
 """Renders the journal: an event as it arrives, and an entry on one line. The texts come from Parley."""
 
-from collections.abc import Mapping
-
 from rich.console import Group, RenderableType
 from rich.markdown import Markdown
 from rich.text import Text
@@ -9,59 +7,50 @@ from rich.text import Text
 from cli.chat import render_flow, render_turn
 from cli.chat.panels import inset
 from cli.chat.state import ChatView
+from cli.talk.journal_lines import actor_line, journal_line, visible_entries
 from cli.text import short, visible
 from parley.protocol import journal as j
 from parley.protocol.screen import ScreenEvent
 from parley.protocol.views import PlannedPathView
-from parley.protocol.words import JOURNAL, REVIEW, TERMINAL
+from parley.protocol.words import REVIEW, TERMINAL
+from shared.journal.lines import entry_line, update_line
 
-MAX_LINE = 160  # characters of a line
-_STYLES: Mapping[j.Tone, str] = {"good": "green", "bad": "red", "wait": "yellow", "work": "cyan", "plain": "dim"}
-_MARKS: Mapping[j.Tone, str] = {"good": "✓", "bad": "✗", "wait": "?", "plain": "–"}
 _QUIET: tuple[j.ActionState, ...] = ("planned", "started", "asked", "dropped")  # other lines show these
 
 
 def render_event(message: ScreenEvent, view: ChatView, *, mine: bool) -> RenderableType | None:
     """The entries that an event adds or changes; None if there are none. `mine`: this client sent the message."""
-    parts = []
-    for entry in message.entries:
-        if isinstance(entry, j.EntryUpdate):
-            parts.append(_render_changed(entry, view, mine=mine))
-        else:
-            parts.append(_render_added(entry, message, view, mine=mine))
-    visible_parts = [part for part in parts if part is not None]
-    return Group(*visible_parts) if visible_parts else None
+    parts = (
+        _render_changed(entry, view, mine=mine)
+        if isinstance(entry, j.EntryUpdate)
+        else _render_added(entry, message, view, mine=mine)
+        for entry in message.entries
+    )
+    rendered = [part for part in parts if part is not None]
+    return Group(*rendered) if rendered else None
 
 
-def _render_added(entry: j.AnyEntry, message: ScreenEvent, view: ChatView, *, mine: bool) -> RenderableType | None:  # noqa: C901, PLR0911  one case per kind
+def _render_added(entry: j.AnyEntry, message: ScreenEvent, view: ChatView, *, mine: bool) -> RenderableType | None:  # noqa: PLR0911  one case per kind
     match entry:
-        case j.SaidEntry(intent="guidance") if mine and not view.is_replying:
-            return Text(REVIEW["unread"], style="dim")
         case j.SaidEntry() if mine:
-            return None
-        case j.ActionEntry() | j.QuestionEntry() | j.TokensEntry():
-            return None  # shown by their turn, by the request, and by the totals
-        case j.DecisionEntry(text=""):
-            return None  # shown by the action
+            is_unread = entry.intent == "guidance" and not view.is_replying
+            return Text(REVIEW["unread"], style="dim") if is_unread else None
+        case j.ActionEntry() | j.QuestionEntry():
+            return None  # shown by their turn, and by the request
         case j.PlanEntry() | j.CodeEntry() if view.gateway_request and view.gateway_request.version == entry.version:
             return None
         case j.TurnEntry():
             return _turn(entry, message, view)
-        case j.PathChangeEntry():
-            return _path_change(entry, message, view) if entry.text else None
+        case j.PathChangeEntry(text=str() as text) if text:
+            return _path_change(entry, message, view)
         case j.AnswerEntry():
-            tools = [
-                outcome.tool for name in entry.evidence if isinstance(outcome := _action(view, name), j.ActionEntry)
-            ]
-            return render_turn.answer_panel(
-                entry, tools, walked=view.sections is not None and view.sections.path_standing is not None
-            )
+            return _answer(entry, view)
         case j.FailureEntry():
             return _failure(entry)
         case j.ReplyEntry():
             return Markdown(visible(entry.text), hyperlinks=False)
         case _:
-            return journal_line(entry, view)
+            return _line(entry, view) if entry_line(entry) else None
 
 
 def _turn(entry: j.TurnEntry, message: ScreenEvent, view: ChatView) -> RenderableType | None:
@@ -88,10 +77,17 @@ def _path(view: ChatView, turn: j.AnyEntry | None) -> PlannedPathView | None:
 def _path_change(entry: j.PathChangeEntry, message: ScreenEvent, view: ChatView) -> RenderableType:
     values_set = [action.gist for action in _added_actions(message) if action.state == "finished"]
     return Group(
-        journal_line(entry, view),
+        _line(entry, view),
         *(Text(f"  {visible(gist)}", style="dim") for gist in values_set),
         inset(render_flow.path_line(view.actions)),
     )
+
+
+def _answer(entry: j.AnswerEntry, view: ChatView) -> RenderableType:
+    calls = (view.screen.entry(f"action:{name}") for name in entry.evidence)
+    tools = [call.tool for call in calls if isinstance(call, j.ActionEntry)]
+    walked = view.sections is not None and view.sections.path_standing is not None
+    return render_turn.answer_panel(entry, tools, walked=walked)
 
 
 def _failure(entry: j.FailureEntry) -> RenderableType:
@@ -107,11 +103,11 @@ def _render_changed(update: j.EntryUpdate, view: ChatView, *, mine: bool) -> Ren
             if "seconds" in update.set:  # a call has ended
                 return _render_outcome(action, view)
             is_shown = action.state in _QUIET or (mine and action.state == "approved")
-            return None if is_shown else journal_line(action, view)
+            return None if is_shown else _line(action, view)
         case j.TurnEntry(verdict=j.VerdictLine() as verdict) if "verdict" in update.set:
             return render_turn.verdict_lines(verdict)
-        case j.QuestionEntry(answer=str() as answer, answered_by=by) if not mine:
-            return _line(by, JOURNAL["answered"].format(text=short(answer, MAX_LINE)), view)
+        case j.QuestionEntry(answer=str(), answered_by=by) if not mine:
+            return actor_line(by, update_line(update), _me(view))
         case _:
             return None
 
@@ -130,64 +126,17 @@ def _tokens(view: ChatView, action: j.ActionEntry) -> int:
     )
 
 
-def _action(view: ChatView, action_id: str) -> j.AnyEntry | None:
-    return view.screen.entry(f"action:{action_id}")
-
-
-# --- one line per entry
-
-
 def journal_lines(view: ChatView) -> list[Text]:
     """The whole journal, one line per entry, with the state of turns and actions."""
-    entries = [entry for entry in view.screen.entries() if not _is_hidden(entry)]
-    return [Text.assemble((f"{entry.version:>4} ", "dim"), journal_line(entry, view)) for entry in entries]
+    return [
+        Text.assemble((f"{entry.version:>4} ", "dim"), _line(entry, view))
+        for entry in visible_entries(view.screen.entries())
+    ]
 
 
-def _is_hidden(entry: j.AnyEntry) -> bool:
-    silent = isinstance(entry, j.PathChangeEntry | j.DecisionEntry) and not entry.text
-    return silent or isinstance(entry, j.TokensEntry) or (isinstance(entry, j.ActionEntry) and entry.state == "dropped")
+def _line(entry: j.AnyEntry, view: ChatView) -> Text:
+    return journal_line(entry, _me(view))
 
 
-def journal_line(entry: j.AnyEntry, view: ChatView) -> Text:  # noqa: PLR0911  one line a kind
-    match entry:
-        case j.SaidEntry():
-            return _line(entry.by, f"{short(entry.text, MAX_LINE)}{f' ({entry.label})' if entry.label else ''}", view)
-        case j.PlanEntry() | j.CodeEntry():
-            what = f"{entry.title} ({entry.summary})"
-            return _line(entry.by, JOURNAL["edited" if _is_user(entry.by) else "wrote"].format(what=what), view)
-        case j.QuestionEntry():
-            answered = f" → {short(entry.answer)}" if entry.answer else ""
-            asked = JOURNAL["asked"].format(by="Parley" if _is_user(entry.by) else display_name(entry.by, view))
-            return _line("", f"{asked}: {short(entry.text, MAX_LINE)}{answered}", view)
-        case j.TurnEntry():
-            verdict = f" · {entry.verdict.word}, {entry.verdict.next}" if entry.verdict else ""
-            return _line("", f"Turn {entry.number}: {short(entry.sub_goal)}{verdict}", view)
-        case j.ActionEntry():
-            gist_has_state = entry.state == "finished" or entry.word in entry.gist.casefold()
-            text = entry.gist if gist_has_state else f"{entry.word}: {entry.gist}"
-            mark, style = _MARKS.get(entry.tone, "·"), _STYLES[entry.tone]
-            head = (f"{mark} {visible(entry.action_id)} ", style)
-            return Text.assemble(head, visible(entry.tool), (f" · {short(text, MAX_LINE)}", "dim"))
-        case j.FailureEntry():
-            return _line("", f"{entry.title}: {short(entry.reason, MAX_LINE)}", view, "red")
-        case j.NoteEntry() | j.DecisionEntry():
-            return _line(entry.by, short(entry.text, MAX_LINE), view, _STYLES[entry.tone])
-        case j.TokensEntry():
-            return _line("", f"{entry.tokens:,} tokens", view)
-        case _:
-            return _line(entry.by, short(entry.text, MAX_LINE), view)
-
-
-def _line(by: str, text: str, view: ChatView, style: str = "dim") -> Text:
-    actor = (f"{visible(display_name(by, view))} ", "bold" if _is_user(by) else "cyan") if by else ""
-    return Text.assemble(("· ", "dim"), actor, (visible(text), style))
-
-
-def _is_user(by: str) -> bool:
-    return by.startswith("user:")
-
-
-def display_name(by: str, view: ChatView) -> str:
-    """The name of an actor: “You” for the user of this client."""
-    me = view.greeting.user if view.greeting else ""
-    return JOURNAL["you"] if by == f"user:{me}" else by.removeprefix("user:").replace("_", " ")
+def _me(view: ChatView) -> str:
+    return view.greeting.user if view.greeting else ""

@@ -11,16 +11,18 @@ from rich.text import Text
 
 from cli.chat.panels import PythonSource, TitledPanel, inset
 from cli.chat.state import ChatView
+from cli.talk.journal_lines import TONES, journal_line
 from cli.text import short, visible
 from parley.events.offers import OfferedCode, OfferedDraft, OfferedPlan, OfferedTurn
 from parley.events.values import ActionSpec
 from parley.protocol import journal as j
 from parley.protocol.screen import ActionSection, OfferSection
 from parley.protocol.tools import Change, Preview
-from parley.protocol.words import JOURNAL, PATHS, REASONS, REVIEW
+from parley.protocol.words import JOURNAL, REVIEW
 from shared.domain.flow_paths import split_tool_name
 from shared.domain.plan_text import plan_text
 from shared.domain.user_commands import RUN_CODE
+from shared.journal.phrases import waiting_text
 
 MAX_VALUE, MAX_TEXT = 120, 300  # characters shown of a value and of a text
 
@@ -45,22 +47,21 @@ def turn_summary(entry: j.TurnEntry, actions: Sequence[j.ActionEntry], title: st
 
 
 def _planned_call(entry: j.ActionEntry) -> RenderableType:
-    ruled_out = f"{entry.ruling}: {entry.why}" if entry.ruling in ("deny", "skip") else ""
-    return _call(entry.action_id, entry, needs_approval=bool(entry.approval), ruled_out=ruled_out)
+    waits_only = entry.state == "planned" and entry.approval is None
+    return _call(entry.action_id, entry, "" if waits_only else entry.gist)
 
 
 def _offered_call(spec: ActionSpec) -> RenderableType:
-    ruled_out = f"{spec.decision}: {spec.decision_reason}" if spec.decision in ("deny", "skip") else ""
-    return _call(spec.id, spec, needs_approval=bool(spec.approval_reason), ruled_out=ruled_out)
+    needs_approval = waiting_text(spec.approval_reason) if spec.approval_reason else ""
+    return _call(spec.id, spec, spec.decision_reason or needs_approval)
 
 
-def _call(action_id: str, call: j.ActionEntry | ActionSpec, *, needs_approval: bool, ruled_out: str) -> RenderableType:
-    """A planned call with its notes, and what was corrected in it."""
+def _call(action_id: str, call: j.ActionEntry | ActionSpec, hold: str) -> RenderableType:
+    """A planned call with its notes, and what was corrected in it. `hold`: why it does not run by itself."""
     notes: list[str] = [call.effect] if call.effect != "read" else []
     notes += [f"after {', '.join(call.depends_on)}"] if call.depends_on else []
     notes += [f"for “{short(call.sub_goal, 60)}”"] if call.sub_goal else []
-    notes += [PATHS["needs_approval"]] if needs_approval else []
-    notes += [ruled_out] if ruled_out else []
+    notes += [hold] if hold else []
     line = Text.assemble(
         (f"{visible(action_id)} ", "bold"),
         f"{visible(call.tool)}({_arguments(call.arguments)})",
@@ -68,10 +69,6 @@ def _call(action_id: str, call: j.ActionEntry | ActionSpec, *, needs_approval: b
     )
     repairs = [Text(f"    {_repaired(repair)}", style="dim") for repair in call.repairs]
     return Group(line, *repairs)
-
-
-def _needs_approval(reason: str) -> str:
-    return JOURNAL["approval_needed"].format(reason=REASONS.get(reason, visible(reason)))
 
 
 def _repaired(repair: str) -> str:
@@ -95,7 +92,7 @@ def action_card(action: ActionSection, preview: Preview | None) -> RenderableTyp
     lines += [_argument(name, value) for name, value in action.arguments.items()]
     lines += [Text(_repaired(repair), style="dim") for repair in action.repairs]
     if action.approval:
-        lines.append(Text(_needs_approval(action.approval), style="dim"))
+        lines.append(Text(visible(waiting_text(action.approval)), style="dim"))
     lines += _changes(preview) if action.effect != "read" else ()
     title = f"{visible(action.action_id)} {visible(action.tool)} · {action.effect}"
     return TitledPanel(Group(*lines), title, "red" if action.effect == "irreversible" else "yellow")
@@ -131,19 +128,14 @@ def _change(change: Change) -> Text:
 
 
 def action_outcome(action: j.ActionEntry) -> RenderableType:
-    """A program's output, or a tool's result as the journal words it."""
+    """A program's output, or the journal's line about the call."""
     result = action.result if isinstance(action.result, dict) else {}
     if {"stdout", "stderr"} & result.keys():
         return _program(action, result)
-    ok = action.state == "finished"
-    mark, style = ("✓", "green") if ok else ("✗", "red")
-    head = Text.assemble(
-        (f"{mark} {visible(action.action_id)} ", style), visible(action.tool), (f" · {action.seconds:.1f} s", "dim")
-    )
-    lines = [Text(short(action.gist, MAX_TEXT), style="dim" if ok else "red")]
+    lines = [journal_line(action, length=MAX_TEXT)]
     if action.size is not None:
-        lines.append(Text(JOURNAL["beginning"].format(size=f"{action.size:,} bytes"), style="dim"))
-    return Group(head, *(inset(line, 4) for line in lines))
+        lines.append(Text(f"    {JOURNAL['beginning'].format(size=f'{action.size:,} bytes')}", style="dim"))
+    return Group(*lines)
 
 
 def _program(action: j.ActionEntry, result: Mapping[str, JsonValue]) -> RenderableType:
@@ -158,12 +150,9 @@ def _program(action: j.ActionEntry, result: Mapping[str, JsonValue]) -> Renderab
     return TitledPanel(Group(*parts or [Text(JOURNAL["no_output"], style="dim")]), title, "green" if ok else "red")
 
 
-_MARKS: Mapping[j.Tone, tuple[str, str]] = {"good": ("✓", "green"), "wait": ("◐", "yellow"), "bad": ("✗", "yellow")}
-
-
 def verdict_lines(line: j.VerdictLine) -> RenderableType:
     """The verdict and its source, then those on sub-goals if there are several."""
-    mark, style = _MARKS.get(line.tone, ("·", "dim"))
+    mark, style = TONES[line.tone]
     verdict_source = f" ({visible(line.source)}) "
     headline = Text.assemble(
         (f"{mark} {line.word}, {line.next}", style), (verdict_source, "dim"), short(line.text, MAX_TEXT)
@@ -172,7 +161,7 @@ def verdict_lines(line: j.VerdictLine) -> RenderableType:
 
 
 def _sub_goal(line: j.SubGoalLine) -> Text:
-    mark, style = _MARKS.get(line.tone, ("·", "dim"))
+    mark, style = TONES[line.tone]
     goal = short(line.sub_goal, MAX_VALUE)
     return Text.assemble((f"{mark} {goal}: {line.word} ", style), (short(line.text, MAX_TEXT), "dim"))
 

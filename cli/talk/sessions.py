@@ -10,20 +10,20 @@ from rich.text import Text
 
 from cli.bus_client import LOCAL_USER, connect_bus, query_store
 from cli.command import Declined
-from cli.talk.event_summary import summary_line
-from cli.talk.export import CannotExport, Format, export, newest_code
+from cli.gateway import explain, find_gateway
+from cli.talk.journal_lines import journal_line, read_entries, visible_entries
 from cli.text import print_visible, short, visible
-from parley.events import SessionEvent
+from parley.client import Parley, ParleyError
+from parley.client.client import ExportFormat
+from parley.events import SessionEvent, dump_event
 from parley.protocol.words import TERMINAL
 from shared.settings import Settings
 from shared.store import PlanStoreClient, StoreRefused
 from shared.store_api import (
-    CODE_VERSIONS,
     JOURNAL_READ,
     SESSION_GET,
     SESSION_LIST,
     SESSION_PURGE,
-    CodeVersions,
     GetSession,
     ListSessions,
     PurgeSession,
@@ -91,31 +91,25 @@ async def show_session(settings: Settings, session_id: str, *, as_json: bool = F
         session = await query_store(store, SESSION_GET, GetSession(session_id=session_id))
         events = await read_journal(store, session_id)
     if as_json:
-        print_visible(export(events, "json"), end="")
+        print_visible("[\n" + ",\n".join(dump_event(event).decode() for event in events) + "\n]")
         return 0
     console = Console(highlight=False)
     console.print(Text(visible(session.title or session.request), style="bold"))
     console.print(f"{session.workflow} · {session.word} · version {session.version} · of {session.owner}", markup=False)
-    for event in events:
-        console.print(Text.assemble((f"{event.version:>4} {event.at:%m-%d %H:%M:%S} ", "dim"), summary_line(event)))
+    for entry in visible_entries(read_entries(events)):
+        console.print(Text.assemble((f"{entry.version:>4} {entry.at:%m-%d %H:%M:%S} ", "dim"), journal_line(entry)))
     console.print(TERMINAL["resume_with"].format(session=session.id), style="dim", markup=False)
     return 0
 
 
-async def export_session(settings: Settings, session_id: str, form: Format) -> int:
-    """Write the session to stdout as Markdown, JSON, or its newest program."""
-    async with connect_bus(settings) as bus:
-        store = PlanStoreClient(bus)
-        events = await read_journal(store, session_id)
-        if form == "py" and not newest_code(events):  # a fork's program may come from its parent
-            codes = (await query_store(store, CODE_VERSIONS, CodeVersions(session_id=session_id))).codes
-            if codes:
-                print_visible(codes[-1].code.rstrip())
-                return 0
+async def export_session(settings: Settings, session_id: str, form: ExportFormat, *, url: str = "") -> int:
+    """Write the session to stdout as the gateway exports it. Raises Declined."""
+    gateway = find_gateway(settings, url)
     try:
-        print_visible(export(events, form), end="")
-    except CannotExport as error:
-        raise Declined(str(error)) from error
+        async with Parley(gateway.url, token=gateway.token, timeout=3) as parley:
+            print_visible(await parley.session(session_id).export(form), end="")
+    except ParleyError as error:
+        raise Declined(explain(error)) from error
     return 0
 
 

@@ -9,11 +9,13 @@ from rich.text import Text
 
 from cli.bus_client import connect_bus
 from cli.command import Declined
-from cli.talk.event_summary import summarize, usage_summary
+from cli.talk.journal_lines import MAX_LINE
 from cli.talk.sessions import read_journal
-from cli.text import print_visible, short, visible
-from parley.events import SessionEvent, dump_event, facts, parse_event
+from cli.text import counted, print_visible, short, visible
+from parley.events import SessionEvent, dump_event, parse_event
+from parley.events.values import ModelCall
 from shared.bus import Bus
+from shared.journal.lines import event_lines
 from shared.settings import Settings
 from shared.store import PlanStoreClient
 
@@ -63,10 +65,15 @@ class Printer:
 
 
 def _summary(event: SessionEvent) -> str:
-    """The event's summary, with the model calls it accounts for."""
-    if event.usage and not isinstance(event, facts.UsageRecorded):
-        return f"{summarize(event)} ({usage_summary(event.usage)})"
-    return summarize(event)
+    """The journal's lines about the event, and what its model calls have used."""
+    lines = (*event_lines(event), *map(_used, event.usage))
+    return " · ".join(short(line, MAX_LINE) for line in lines)
+
+
+def _used(call: ModelCall) -> str:
+    tokens = counted(call.prompt_tokens + call.completion_tokens, "token")
+    spent = f"{tokens} of {call.model}, ${call.cost:.4f}, {call.latency:.1f} s"
+    return spent if call.outcome == "ok" else f"{spent} ({call.outcome})"
 
 
 async def tail(settings: Settings, session_id: str = "", *, as_json: bool = False, follow: bool = True) -> int:

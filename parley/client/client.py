@@ -21,6 +21,8 @@ from parley.protocol.screen import ScreenEvent, ScreenSnapshot
 from parley.protocol.server import Error, EventMessage, Snapshot
 from parley.protocol.tools import Preview, ToolPage
 
+ExportFormat = Literal["md", "json", "py"]
+EXPORT_FORMATS: tuple[ExportFormat, ...] = ("md", "json", "py")
 _WAITING_PHASES = frozenset({"awaiting_approval", "awaiting_input", "escalated", "resting", "failed"})
 _PAGE_SIZE = 500  # events per request
 
@@ -134,7 +136,7 @@ class RemoteSession:
 
     def __init__(self, rest: Rest, endpoint: Endpoint, session_id: str, *, timeout: float) -> None:
         self._rest, self._endpoint, self._timeout = rest, endpoint, timeout
-        self._path = f"/api/sessions/{session_id}"
+        self._path = f"/api/sessions/{quote(session_id, safe='')}"
         self.id = session_id
 
     async def snapshot(self) -> Snapshot:
@@ -151,7 +153,7 @@ class RemoteSession:
                 return tuple(events)
             after = page.events[-1].version
 
-    async def export(self, form: Literal["md", "json", "py"] = "md") -> str:
+    async def export(self, form: ExportFormat = "md") -> str:
         """The session as a file: Markdown to read, JSON to process, or its program."""
         return await self._rest.text(f"{self._path}/export", format=form)
 

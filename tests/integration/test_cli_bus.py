@@ -243,7 +243,7 @@ async def test_tail_reads_events_that_the_feed_missed_from_the_journal(
     assert "\x1b" not in "".join(lines)
 
 
-async def test_sessions_are_listed_shown_exported_and_purged_after_confirmation(
+async def test_sessions_are_listed_shown_and_purged_after_confirmation(
     settings: Settings, store: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await begin(settings, "s1")
@@ -254,8 +254,6 @@ async def test_sessions_are_listed_shown_exported_and_purged_after_confirmation(
     assert json.loads(capsys.readouterr().out)["total"] == 1
     assert await sessions.show_session(settings, "s1") == 0
     assert "A calculator" in capsys.readouterr().out
-    assert await sessions.export_session(settings, "s1", "md") == 0
-    assert "> A calculator" in capsys.readouterr().out
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     with pytest.raises(Declined, match="--yes"):
         await sessions.purge_session(settings, "s1")

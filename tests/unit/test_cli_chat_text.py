@@ -1,8 +1,7 @@
-"""Edited plans, exports, and rendering in narrow and wide windows."""
+"""Edited plans, the lines of `tail`, and rendering in narrow and wide windows."""
 
 import asyncio
 import io
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,12 +13,12 @@ from rich.console import Console
 from cli.chat import render, render_journal, render_turn
 from cli.chat.edit import HELP, InvalidPlanText, edit_in_review, editable, read_plan
 from cli.chat.effects import SendMessage, ShowText
+from cli.chat.local_commands import export_to_file
 from cli.chat.state import ChatView
-from cli.talk.event_summary import summarize
-from cli.talk.export import CannotExport, export, format_of
 from cli.talk.tail import Printer
 from cli.text import print_visible, short, visible
-from parley.events import EVENT_CLASSES, EVENTS, Event, SessionEvent, facts
+from parley.client import Parley
+from parley.events import EVENT_CLASSES, EVENTS, Event, facts
 from parley.events.values import ActionSpec, Check, ModelCall, Step
 from parley.protocol import client as m
 from parley.protocol import server as s
@@ -144,7 +143,7 @@ CALL = ModelCall(
     model="m", role="planner", prompt_tokens=1, cached_tokens=0, completion_tokens=1, cost=0.1, latency=1, attempt=1
 )
 EXAMPLES: dict[str, object] = {
-    "text": "x", "goal": "x", "steps": (STEP,), "base_version": 1, "plan_version": 1, "code_version": 1, "hash": "h",
+    "text": "x\ny", "goal": "x", "steps": (STEP,), "base_version": 1, "plan_version": 1, "code_version": 1, "hash": "h",
     "code": "x = 1\n",
     "checks": (Check(name="tests", ok=False),), "action_id": "1.1", "question_id": "q1", "kind": "request",
     "turn": 1, "sub_goal": "x",
@@ -164,22 +163,15 @@ STARTED: dict[type[Event], dict[str, object]] = {
 
 
 @pytest.mark.parametrize("kind", EVENT_CLASSES, ids=lambda kind: kind.__name__)
-def test_every_event_has_a_summary_of_one_line(kind: type[Event]) -> None:
+def test_tail_says_what_happened_on_one_line(kind: type[Event], capsys: pytest.CaptureFixture[str]) -> None:
     examples = EXAMPLES | STARTED.get(kind, {})
     needed = {
         name: examples[name] for name, field in kind.model_fields.items() if field.is_required() and name in examples
     }
     event = EVENTS.validate_python(kind.model_validate(ENVELOPE | needed).model_dump(by_alias=True))
-    summary = summarize(event)
-    assert summary
-    assert "\n" not in summary
-
-
-def test_a_summary_names_the_number_of_plan_and_code() -> None:
-    summaries = [summarize(event) for event in events_with_code()]
-    assert summaries[1] == "wrote plan 1 “A calculator” (2 steps)"
-    assert summaries[2].startswith("approved plan 1")
-    assert summaries[3] == "wrote code 1 (1 line)"
+    Printer(as_json=False).print_event(event)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.partition(event.actor)[2].strip()
 
 
 @pytest.mark.parametrize("kind", [facts.SessionFailed, facts.UsageRecorded])
@@ -192,32 +184,11 @@ def test_tail_prints_the_usage_of_an_event_once(kind: type[Event], capsys: pytes
     assert " ".join(capsys.readouterr().out.split()).count("2 tokens of m, $0.1000, 1.0 s") == 2
 
 
-def events_with_code() -> list[SessionEvent]:
-    scenario = ChatScenario()
-    coded(scenario)
-    return scenario.stored
-
-
-def test_an_export_holds_plan_and_code_in_every_format() -> None:
-    events = events_with_code()
-    markdown = export(events, "md")
-    assert "1. Add\n2. Test" in markdown
-    assert "```python\nprint(1)\n```" in markdown
-    assert [event["type"] for event in json.loads(export(events, "json"))] == [event.type for event in events]
-    assert export(events, "py") == "print(1)\n"
-    with pytest.raises(CannotExport):
-        export(events[:2], "py")
-
-
-def test_code_with_fences_is_fenced_with_longer_ones() -> None:
-    event = facts.CodeEdited.model_validate(ENVELOPE | {"base_version": 1, "code": 'x = """\n```\n"""'})
-    assert "\n````python\n" in export([event], "md")
-
-
-def test_the_format_follows_from_the_files_suffix() -> None:
-    assert format_of(Path("a/b.py")) == "py"
-    with pytest.raises(CannotExport):
-        format_of(Path("a.docx"))
+def test_an_export_to_another_format_is_refused_before_it_is_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "a.docx"
+    said = asyncio.run(export_to_file(Parley("http://127.0.0.1:9").session("s1"), str(file)))
+    assert "does not end in .md, .json or .py" in str(said)
+    assert not file.exists()
 
 
 def render_text(renderable: object, *, width: int, terminal: bool = True) -> str:

@@ -69,7 +69,8 @@ def test_a_turn_shows_its_goal_and_actions() -> None:
     assert "Turn 1: Cancel the order" in text
     assert "She wants it cancelled." in text
     assert "Cancel the order › Tell her" in text
-    assert 'cancel_order(order_id="#W1", reason="no longer needed") · write · needs your approval' in text
+    call = 'cancel_order(order_id="#W1", reason="no longer needed") · write · Needs your approval: changes data'
+    assert call in " ".join(text.split())
     assert "Corrected: order_id: W1 became #W1" in text
     assert 'find_order(order_id="#W1") · after 1.1' in text
 

@@ -6,7 +6,7 @@ from typing import Any
 from parley.events import facts
 from parley.events.values import ActionSpec
 from parley.protocol.journal import DecisionEntry, NoteEntry, TurnEntry
-from services.gateway.views.entries import entries
+from shared.journal.entries import entries
 
 AT = datetime(2026, 7, 21, 2, 56, tzinfo=UTC)
 

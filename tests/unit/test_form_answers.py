@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from services.gateway.messages.plan_commands import answer_text
-from services.gateway.views.summary import describe_answer
 from shared.domain.dialogue import OpenQuestion
 from shared.domain.errors import Invalid
 from shared.domain.session import Session
+from shared.journal.summary import describe_answer
 
 ADDRESS = {
     "type": "object",

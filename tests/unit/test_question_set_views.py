@@ -4,10 +4,10 @@ from parley.events.values import FurtherQuestion, Option
 from parley.protocol import journal as j
 from parley.protocol.screen import FurtherQuestionSection, QuestionSection
 from parley.protocol.server import Question
-from services.gateway.views.entries import entries
 from services.gateway.views.protocol1 import messages_for, snapshot
 from services.gateway.views.sections import changed_sections, full_view
 from shared.domain import commands as c
+from shared.journal.entries import entries
 from shared.story import Story
 
 EXTRAS = (Option(key="1", label="Sound"), Option(key="2", label="High scores"))

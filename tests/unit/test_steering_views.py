@@ -6,7 +6,6 @@ from parley.protocol.client import Skip
 from services.gateway.messages.commands import to_commands
 from services.gateway.views.allowed_messages import allowed_messages
 from services.gateway.views.audit_trail import audit_trail
-from services.gateway.views.entries import entries
 from services.gateway.views.execution_plan import execution_plan, plan_markdown, plan_status
 from services.gateway.views.protocol1 import messages_for as messages_of
 from services.gateway.views.protocol1 import snapshot
@@ -16,6 +15,7 @@ from services.verifier.execution_plan import plan_verdict
 from shared.domain import commands as c
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
+from shared.journal.entries import entries
 from shared.story import finish_action
 from tests.unit.domain import test_for_each as each
 from tests.unit.domain.spec import StoryLine, approve, given, say, verdict

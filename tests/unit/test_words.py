@@ -18,7 +18,10 @@ OWN = ROOT / "web/src/words.ts"
 PAGE = sorted(path for path in (ROOT / "web/src").rglob("*.ts*") if path.parent.name != "generated" and path != OWN)
 TERMINAL = sorted((ROOT / "cli").rglob("*.py"))
 SERVER = sorted(
-    path for part in ("services", "parley") for path in (ROOT / part).rglob("*.py") if path.parent.name != "words"
+    path
+    for part in ("services", "shared", "parley")
+    for path in (ROOT / part).rglob("*.py")
+    if path.parent.name != "words"
 )
 STRING = re.compile(r'"([^"\n\\]*)"|`([^`\\]*)`|>\s*([^<>{}]*[^<>{}\s])\s*<')
 PLACE = re.compile(r"\{([^{}]*)\}")

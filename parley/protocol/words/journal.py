@@ -14,6 +14,7 @@ JOURNAL: Mapping[str, str] = {
     "set_by_person": "Set by hand: {names}",
     "started": "started; the outcome will appear here",
     "stopped_by_person": "Stopped by hand",
+    "stored": "the full result is {name}, {size} bytes",
     "waits": "waits for its turn",
     "poll_failed": "the last check failed: {error}",
     "poll_met": "the condition is met, checked {times}: {seen}",
@@ -64,8 +65,6 @@ JOURNAL: Mapping[str, str] = {
 
 # Short lines with a name before them: "You approved plan 3".
 NOTES: Mapping[str, str] = {
-    "action_allowed": "allowed action {action}",
-    "action_declined": "declined action {action}",
     "answer_accepted": "said that this answer is correct",
     "answer_not_accepted": "said that this answer is not correct",
     "answer_saved": "saved this answer to the library",
@@ -79,7 +78,6 @@ NOTES: Mapping[str, str] = {
     "code_approved": "approved code {number}",
     "code_declined": "declined code {number}",
     "code_replanned": "asked for different code",
-    "failed": "failed while {stage}",
     "forked": "forked this session",
     "plan_approved": "approved plan {number}",
     "plan_approved_later": "approved plan {number}, to be started later",

@@ -182,7 +182,8 @@ async def _whole_journal(core: Core, session: Session) -> list[SessionEvent]:
         events += page.events
         if not page.events or events[-1].version >= session.version:
             return [event for event in events if event.version <= session.version]
-    hint = f"Read it page by page at /api/sessions/{session.id}/journal, or use `parley sessions export` on the server."
+    pages = f"/api/sessions/{session.id}/journal"
+    hint = f"Read it page by page at {pages}, or use `parley sessions show {session.id} --json` on the server."
     raise ApiError("too_large", "This session is too large for one file.", hint)
 
 

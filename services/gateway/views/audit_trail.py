@@ -8,7 +8,7 @@ from pydantic_core import to_jsonable_python
 
 from parley.events import SessionEvent
 from parley.protocol import journal as j
-from services.gateway.views.entries import entries
+from shared.journal.entries import entries
 
 _CALL_FIELDS = (
     *("turn", "tool", "description", "arguments", "effect", "gist", "decided_by", "approved_by", "approved_at"),

@@ -11,14 +11,14 @@ from parley.protocol.screen import PollView, StepSection
 from parley.protocol.words import JOURNAL, REVIEW
 from services.gateway.api_errors import ApiError
 from services.gateway.views import input_sections
-from services.gateway.views.phrases import polling_text
 from services.gateway.views.step_sections import step_actions, step_sections
-from services.gateway.views.summary import summarize
 from shared.domain.plan_steps import task_status
 from shared.domain.references import ITEM, Reference, references
 from shared.domain.session import Session
 from shared.domain.state import Action, Plan
 from shared.domain.transcript_queries import said_with
+from shared.journal.phrases import polling_text
+from shared.journal.summary import summarize
 from shared.store_api import PlanRecord
 
 CHANGES: dict[Effect | None, str] = {

@@ -17,9 +17,9 @@ from services.gateway.views import protocol1
 from services.gateway.views.audit_trail import AuditTrail, DecisionRecord, audit_trail
 from services.gateway.views.execution_plan import execution_plan, plan_markdown
 from shared.domain import workflows
-from shared.domain.actors import USER_PREFIX
 from shared.domain.session import Session
 from shared.domain.state_names import shown_state
+from shared.journal.lines import display_name, entry_line, state_text
 
 LINE_WIDTH = 120  # characters
 MAX_RESULT_CHARS = 5_000  # of a result in Markdown; JSON has all of it
@@ -128,35 +128,28 @@ def _conversation(trail: AuditTrail, owner: str) -> list[str]:
 
 def _entry_text(entry: j.AnyEntry, owner: str) -> str:
     """The entry as Markdown; "" for entries that a reader does not need."""
-    who = f"**{_name(entry.by, owner)}**"
+    who = f"**{display_name(entry.by, owner)}**"
     match entry:
         case j.SaidEntry() | j.ReplyEntry() | j.AnswerEntry():
             line = f"{who}: {entry.text}"
         case j.PlanEntry():
             steps = [_step(number, step) for number, step in enumerate(entry.steps, 1)]
-            line = "\n".join([f"{who} {_written(entry)}: {entry.goal}", "", *steps])
-        case j.CodeEntry():
-            line = f"{who} {_written(entry)}."
+            line = "\n".join([f"{who} {entry_line(entry)}: {entry.goal}", "", *steps])
         case j.QuestionEntry():
             answer = f"\n\n> {entry.answer}" if entry.answer else ""
             line = f"**{JOURNAL['asked'].format(by='Parley')}**: {entry.text}{answer}"
         case j.TurnEntry():
             line = _turn(entry)
         case j.ActionEntry() if entry.state != "dropped":
-            word = "" if entry.state == "finished" or entry.word in entry.gist.casefold() else f"{entry.word}: "
-            line = "\n".join([f"- `{entry.tool}`: {word}{entry.gist}", *_details(entry, owner)])
+            state = state_text(entry.word, entry.gist)
+            line = "\n".join([f"- `{entry.tool}`: {state}", *_details(entry, owner)])
         case j.FailureEntry():
-            line = f"{entry.title}: {entry.reason}"
-        case j.NoteEntry() | j.DecisionEntry() | j.PathChangeEntry() if entry.text:
-            line = f"{who} {entry.text}." if entry.by else f"{entry.text}."
+            line = entry_line(entry)
+        case j.CodeEntry() | j.NoteEntry() | j.DecisionEntry() | j.PathChangeEntry() if text := entry_line(entry):
+            line = f"{who} {text}." if entry.by else f"{text}."
         case _:
             line = ""
     return line
-
-
-def _written(entry: j.PlanEntry | j.CodeEntry) -> str:
-    line = JOURNAL["edited" if entry.by.startswith(USER_PREFIX) else "wrote"]
-    return line.format(what=f"{entry.title} ({entry.summary})")
 
 
 def _step(number: int, step: Step) -> str:
@@ -168,7 +161,7 @@ def _details(call: j.ActionEntry, owner: str) -> list[str]:
     """The lines below a call: its arguments, who approved it, and its result."""
     lines = [f"Arguments: {_inline(call.arguments)}"] if call.arguments else []
     if call.approved_at:
-        lines.append(f"Approved by {_name(call.approved_by, owner)}, {_time(call.approved_at)}.")
+        lines.append(f"Approved by {display_name(call.approved_by, owner)}, {_time(call.approved_at)}.")
     if call.result is not None:
         text = call.result if isinstance(call.result, str) else _pretty_json(call.result)
         whole = f"; the whole is `{call.artefact.name}`, {call.artefact.size:,} bytes" if call.artefact else ""
@@ -187,7 +180,7 @@ def _decision_text(decision: DecisionRecord, owner: str) -> str:
     )
     of = f" {_inline(decision.arguments)}" if decision.arguments else ""
     why = f": {decision.reason}" if decision.reason else ""
-    who = f"**{_name(decision.by, owner)}** " if decision.decision != "expired" else ""
+    who = f"**{display_name(decision.by, owner)}** " if decision.decision != "expired" else ""
     return f"- {_time(decision.at)}, {who}{decision.decision} {what}{of}{why}"
 
 
@@ -204,8 +197,3 @@ def _turn(entry: j.TurnEntry) -> str:
             *(f"- “{sub_goal.sub_goal}” ({sub_goal.word}) {sub_goal.text}".rstrip() for sub_goal in verdict.sub_goals),
         ]
     )
-
-
-def _name(by: str, owner: str) -> str:
-    """The actor's name; “You” for the session's owner."""
-    return JOURNAL["you"] if by == f"{USER_PREFIX}{owner}" else by.removeprefix(USER_PREFIX).replace("_", " ")

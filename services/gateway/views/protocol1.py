@@ -10,7 +10,6 @@ from parley.protocol.words import NOTES, REVIEW
 from services.gateway.views import input_sections, sections
 from services.gateway.views.allowed_messages import allowed_messages
 from services.gateway.views.execution_plan import progress_text
-from services.gateway.views.notes import offer_text
 from shared.domain.batches import find_action
 from shared.domain.fast_replace import replace
 from shared.domain.permissions import SessionRole
@@ -18,6 +17,7 @@ from shared.domain.session import SERVICE_OF, Session, undecided_actions
 from shared.domain.state import Action
 from shared.domain.state_names import OPTION_KEEP, OPTION_TAKE, rest_reason, state_name
 from shared.domain.transcript_queries import said_with
+from shared.journal.notes import offer_text
 
 CHANGES_OF_WAITING_ACTIONS = (
     facts.ApprovalGiven | facts.ApprovalDenied | facts.ActionSkipped | facts.TurnChanged | facts.TurnPlanned

@@ -5,10 +5,10 @@ from parley.protocol import screen as v
 from parley.protocol import server as v1
 from services.gateway.views import input_sections
 from services.gateway.views.allowed_messages import allowed_messages
-from services.gateway.views.entries import entries
 from services.gateway.views.sections import changed_sections, full_view
 from shared.domain.permissions import SessionRole
 from shared.domain.session import Session
+from shared.journal.entries import entries
 
 # Events that contain what was being drafted, or that end the drafting.
 DRAFT_ENDING_EVENTS = (

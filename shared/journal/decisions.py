@@ -6,9 +6,9 @@ from typing import Any
 from parley.events import SessionEvent, facts
 from parley.protocol import journal as j
 from parley.protocol.words import NOTES
-from services.gateway.views.action_updates import entry_fields
 from shared.domain.actors import USER_PREFIX
 from shared.domain.wording import SKIPPED_WITH
+from shared.journal.action_updates import entry_fields
 
 
 def decisions(event: SessionEvent) -> Iterator[j.DecisionEntry]:

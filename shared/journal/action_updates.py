@@ -11,9 +11,9 @@ from parley.events import SessionEvent, facts
 from parley.events.values import Ended, Outcome
 from parley.protocol import journal as j
 from parley.protocol.words import ENDED, JOURNAL, WORK
-from services.gateway.views.phrases import ACTION_TONES, state_label
-from services.gateway.views.summary import summarize
 from shared.domain.wording import SKIPPED_WITH, UNANSWERED
+from shared.journal.phrases import ACTION_TONES, state_label
+from shared.journal.summary import summarize
 
 NO_RESULT: dict[str, JsonValue] = {"result": None, "size": None, "artefact": None, "given": False}
 

@@ -12,10 +12,12 @@ from parley.events.values import ActionSpec, FurtherQuestion, PathPlan
 from parley.protocol import journal as j
 from parley.protocol.views import PlannedPathView
 from parley.protocol.words import JOURNAL, NOTES, VERDICTS
-from services.gateway.views.action_updates import action_updates, entry_fields, pluralize, update
-from services.gateway.views.decisions import decisions
-from services.gateway.views.notes import note
-from services.gateway.views.phrases import (
+from shared.domain.actors import USER_PREFIX, author_of
+from shared.domain.dialogue import question_id
+from shared.journal.action_updates import action_updates, entry_fields, pluralize, update
+from shared.journal.decisions import decisions
+from shared.journal.notes import note
+from shared.journal.phrases import (
     ACTION_TONES,
     VERDICT_TONES,
     confidence_text,
@@ -23,9 +25,7 @@ from services.gateway.views.phrases import (
     state_label,
     waiting_text,
 )
-from services.gateway.views.summary import describe_answer
-from shared.domain.actors import USER_PREFIX, author_of
-from shared.domain.dialogue import question_id
+from shared.journal.summary import describe_answer
 
 SURE_CONFIDENCE = 0.4  # answers with this confidence or more are shown as a success
 MAX_PLACES = 1_000  # more than an event has actions

@@ -6,7 +6,7 @@ from parley.events.values import Status
 from parley.protocol.journal import ActionState, Tone
 from parley.protocol.words import ACTION_STATES, JOURNAL, REASONS, WORK
 
-ACTION_TONES: Mapping[ActionState, Tone] = {
+ACTION_TONES: Mapping[str, Tone] = {
     "planned": "plain",
     "approved": "plain",
     "denied": "plain",

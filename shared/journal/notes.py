@@ -4,9 +4,9 @@ from parley.events import SessionEvent, facts
 from parley.events.offers import OfferedDraft, OfferedPlan, OfferedTurn
 from parley.protocol import journal as j
 from parley.protocol.words import NOTES, WORKFLOWS
-from services.gateway.views.action_updates import entry_fields
 from shared.domain.actors import USER_PREFIX
 from shared.domain.plan_text import draft_text
+from shared.journal.action_updates import entry_fields
 
 
 def note(event: SessionEvent) -> j.NoteEntry | None:
