@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from parley.events import SessionEvent, facts
-from shared.domain.actors import USER_PREFIX
-from shared.domain.batches import find_action
-from shared.domain.session import Session
+from shared.domain.kernel.actors import USER_PREFIX
+from shared.domain.kernel.session import Session
+from shared.domain.turn.batches import find_action
 
 ANSWERS_DENIALS = ("execution_plan", "flow")  # workflows in which the words of a denial are a message
 

@@ -24,10 +24,10 @@ from chaos.invariant_check import Violation
 from chaos.invariants import check_invariants
 from shared.bus import Bus, JetStreamLog
 from shared.bus.provision import provision
-from shared.domain import commands as c
-from shared.domain.actors import OPERATOR
-from shared.domain.commands import CommandMeta
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.actors import OPERATOR
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.session import Session
 from shared.log import SessionAtPosition, commit
 from shared.settings import Settings
 

@@ -11,10 +11,10 @@ from chaos.evidence import Evidence
 from chaos.model_usage import WorkSpan
 from parley.events import SessionEvent, facts
 from parley.events.values import Outcome
-from shared.domain.attempt_names import idempotency_key
-from shared.domain.batches import find_action
-from shared.domain.commands import Work
-from shared.domain.session import Session
+from shared.domain.kernel.commands import Work
+from shared.domain.kernel.session import Session
+from shared.domain.turn.attempt_names import idempotency_key
+from shared.domain.turn.batches import find_action
 from shared.log import SessionAtPosition, StoredMessage, accept
 
 NOTE_TOOL = "trial.note"

@@ -10,8 +10,8 @@ from cli.command import Declined, Unreachable
 from cli.operate.home import use_running_nats
 from cli.operate.nats_server import probe, without_secrets
 from shared.bus import Bus
-from shared.domain.actors import USER_PREFIX
-from shared.domain.commands import CommandMeta
+from shared.domain.kernel.actors import USER_PREFIX
+from shared.domain.kernel.commands import CommandMeta
 from shared.log import UpgradeNeeded
 from shared.settings import Settings
 from shared.store import PlanStoreClient, StoreRefused, StoreUnavailable

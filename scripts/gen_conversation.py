@@ -8,7 +8,7 @@ from parley.protocol import server as s
 from scripts.gen_story import ID, stories
 from services.gateway.api_errors import as_api_error, error_message
 from services.gateway.views import protocol1, screen_messages
-from shared.domain.errors import Stale
+from shared.domain.kernel.errors import Stale
 from shared.domain.workflows import WORKFLOWS
 from shared.story import Transition
 

@@ -10,10 +10,10 @@ from scripts.gen_story import BEGAN, ID
 from scripts.gen_tables import example, fields, fill, section, table
 from scripts.reachability import Reachability
 from shared.bus.topology import SESSIONS
-from shared.domain.decide import due
-from shared.domain.evolve import evolve
-from shared.domain.session import SERVICE_OF, Session
-from shared.domain.user_commands import UserCommand
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import SERVICE_OF, Session
+from shared.domain.rules.decide import due
+from shared.domain.rules.user_commands import UserCommand
 from shared.log import MAX_BODY, MAX_FORK, guard_headers, subject_of
 from shared.services import SERVICES
 from shared.story import Transition

@@ -22,9 +22,9 @@ from parley.events.values import (
     ToolRule,
 )
 from scripts.gen_story_plans import gives_up, offers, offers_of_calls, offers_of_programs, polls, waits
-from shared.domain import commands as c
-from shared.domain import wording
-from shared.domain.decide import AnyCommand
+from shared.domain.kernel import commands as c
+from shared.domain.kernel import wording
+from shared.domain.rules.decide import AnyCommand
 from shared.story import Story, Transition, finish_action
 
 BEGAN = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from pydantic import JsonValue
 
 from parley.events.values import ActionSpec, Check, SessionSettings, Step, Waiting
-from shared.domain import commands as c
-from shared.domain.decide import AnyCommand
+from shared.domain.kernel import commands as c
+from shared.domain.rules.decide import AnyCommand
 from shared.story import finish_action
 
 POLL_ARGUMENTS: dict[str, JsonValue] = {

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from scripts.gen_tables import fill
 from scripts.reachability import PhaseEdge, Reachability
-from shared.domain.session import SERVICE_OF
-from shared.domain.workflow import Workflow
+from shared.domain.kernel.session import SERVICE_OF
+from shared.domain.kernel.workflow import Workflow
 from shared.domain.workflows import WORKFLOWS
 
 EVERYWHERE = {"plan.cancelled", "plan.deleted"}  # possible in every phase, they would clutter each diagram

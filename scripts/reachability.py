@@ -12,16 +12,16 @@ from typing import NamedTuple, get_args
 from parley.events import Due, SessionEvent
 from parley.events.values import ActionSpec, Check, NextAction, PathPlan, SessionSettings, Step, ToolRule, Waiting
 from scripts.gen_story import BEGAN, CODE, PASSED_CHECKS, STEPS, STORED_RESULT, USAGE, stories
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import AnyCommand, decide, due
-from shared.domain.errors import CommandRefused
-from shared.domain.evolve import evolve
-from shared.domain.plan_steps import is_unresolved
-from shared.domain.session import Phase, Session, review_target
-from shared.domain.state_names import rest_reason
-from shared.domain.user_commands import UserCommand
-from shared.domain.worker_commands import WorkerCommand
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.errors import CommandRefused
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Phase, Session, review_target
+from shared.domain.kernel.state_names import rest_reason
+from shared.domain.rules.decide import AnyCommand, decide, due
+from shared.domain.rules.user_commands import UserCommand
+from shared.domain.rules.worker_commands import WorkerCommand
+from shared.domain.steps.plan_steps import is_unresolved
 from shared.domain.workflows import WORKFLOWS, edge_for, owner
 from shared.domain.workflows.execution_plan import EXECUTION_PLAN
 from shared.domain.workflows.flow import FLOW, path_of

@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 from pydantic import JsonValue
 
 from parley.protocol.flows import FlowPage, FlowSpec, NodeSpec
-from shared.domain.flow_paths import MAX_NODES as MAX_NODES
-from shared.domain.flow_paths import PERSON_NODE as PERSON_NODE
-from shared.domain.flow_paths import split_tool_name as split_tool_name
-from shared.domain.memory import beginning
+from shared.domain.transcript.memory import beginning
+from shared.domain.turn.flow_paths import MAX_NODES as MAX_NODES
+from shared.domain.turn.flow_paths import PERSON_NODE as PERSON_NODE
+from shared.domain.turn.flow_paths import split_tool_name as split_tool_name
 
 
 def full_path(flow: FlowSpec, first: str = "") -> tuple[str, ...]:

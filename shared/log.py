@@ -12,12 +12,12 @@ from typing import NamedTuple, Protocol
 from pydantic_core import from_json
 
 from parley.events import Due, SessionEvent, dump_event, facts, parse_event
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import AnyCommand, decide_and_evolve, due
-from shared.domain.errors import OutOfTurn
-from shared.domain.forks import carry_over
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.errors import OutOfTurn
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import AnyCommand, decide_and_evolve, due
+from shared.domain.transcript.forks import carry_over
 from shared.log_reading import (
     EXPECTED_SEQUENCE,
     EXPECTED_SEQUENCE_SUBJECT,

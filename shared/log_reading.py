@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from parley.events import SessionEvent, envelope, parse_event
 from parley.events.envelope import Head, is_newer, read_head
 from parley.events.problems import problem_sentences
-from shared.domain.admissible import admit
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
+from shared.domain.rules.admissible import admit
 
 EXPECTED_SEQUENCE = "Nats-Expected-Last-Subject-Sequence"
 EXPECTED_SEQUENCE_SUBJECT = "Nats-Expected-Last-Subject-Sequence-Subject"

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from shared.bus import Bus, BusUnavailable, MessageTooLarge
-from shared.domain.session import SESSION, Session
+from shared.domain.kernel.session import SESSION, Session
 from shared.log import SessionAtPosition, UpgradeNeeded, require_readable
 from shared.retry import retry_while_unavailable
 from shared.telemetry import tracing

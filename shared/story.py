@@ -11,14 +11,14 @@ from uuid import uuid4
 
 from parley.events import Due, Event, SessionEvent, dump_event, parse_event
 from parley.events.values import ModelCall, Outcome
-from shared.domain import commands as c
-from shared.domain.actors import KEEPER, USER_PREFIX
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import AnyCommand, decide, due
-from shared.domain.evolve import evolve
-from shared.domain.forks import carry_over
-from shared.domain.session import SERVICE_OF, SESSION, Session
-from shared.domain.user_commands import UserCommand
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.actors import KEEPER, USER_PREFIX
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import SERVICE_OF, SESSION, Session
+from shared.domain.rules.decide import AnyCommand, decide, due
+from shared.domain.rules.user_commands import UserCommand
+from shared.domain.transcript.forks import carry_over
 from shared.log import LogUnavailable, ReplicatedLog, SessionAtPosition, commit
 from shared.retry import retry_while_unavailable
 from shared.testing import InMemoryStore

@@ -7,7 +7,7 @@ from typing import Any
 
 from parley.events import Due, SessionEvent
 from shared import template_log
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from shared.log import (
     MESSAGE_ID,
     Indeterminate,

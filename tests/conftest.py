@@ -20,7 +20,7 @@ from services.plan_store.database import ProjectionDatabase
 from shared import retry
 from shared.bus import Bus
 from shared.bus.provision import provision
-from shared.domain.commands import CommandMeta
+from shared.domain.kernel.commands import CommandMeta
 from shared.settings import Settings
 from tests.support.nats import NatsServer, nats_server
 from tests.support.needs import NOT_LIVE

@@ -21,7 +21,7 @@ from bench.overhead.load_generator import LoadGenerator, StageTime
 from bench.overhead.pipeline import workers_of
 from bench.overhead.recorded_events import Recording, new_session_ids
 from shared.bus.topology import SESSIONS
-from shared.domain.session import SESSION
+from shared.domain.kernel.session import SESSION
 from shared.log import guard_headers
 from shared.services import CONSUMERS
 

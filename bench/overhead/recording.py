@@ -16,10 +16,10 @@ from bench.overhead.recorded_events import SESSION_ID_PLACEHOLDER, RecordedEvent
 from bench.overhead.workloads import Workload
 from parley.events import Due, parse_event
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import AnyCommand
-from shared.domain.session import Session, review_target, undecided_actions
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.session import Session, review_target, undecided_actions
+from shared.domain.rules.decide import AnyCommand
 from shared.log import StoredMessage, commit
 from shared.testing import InMemoryStore
 

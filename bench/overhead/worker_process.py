@@ -17,7 +17,7 @@ from services.planner import app as planner
 from services.verifier.app import verify
 from services.verifier.conversation import TestsReply, build_tests_prompt, render_partial_tests
 from shared.bus import Delivery
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.llm import ModelRequest
 from shared.settings import Settings
 from shared.worker import WorkContext, WorkerApplication, WorkerOverrides, serve, worker_application

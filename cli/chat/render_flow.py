@@ -17,8 +17,8 @@ from parley.protocol.journal import ActionEntry, TurnEntry
 from parley.protocol.screen import ActionSection, TurnSection
 from parley.protocol.views import PathView, PlannedPathView, PlanView
 from parley.protocol.words import ACTION_STATES, PATHS
-from shared.domain.flow_paths import PERSON_NODE, split_tool_name
-from shared.domain.memory import text_of
+from shared.domain.transcript.memory import text_of
+from shared.domain.turn.flow_paths import PERSON_NODE, split_tool_name
 from shared.journal.phrases import ACTION_TONES
 
 MAX_ROWS, MAX_COLUMNS = 20, 12  # of a result that are shown

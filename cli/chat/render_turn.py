@@ -19,9 +19,9 @@ from parley.protocol import journal as j
 from parley.protocol.screen import ActionSection, OfferSection
 from parley.protocol.tools import Change, Preview
 from parley.protocol.words import JOURNAL, REVIEW
-from shared.domain.flow_paths import split_tool_name
-from shared.domain.plan_text import plan_text
-from shared.domain.user_commands import RUN_CODE
+from shared.domain.plan.text import plan_text
+from shared.domain.rules.user_commands import RUN_CODE
+from shared.domain.turn.flow_paths import split_tool_name
 from shared.journal.phrases import waiting_text
 
 MAX_VALUE, MAX_TEXT = 120, 300  # characters shown of a value and of a text

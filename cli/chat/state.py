@@ -17,7 +17,7 @@ from parley.protocol.screen import (
 from parley.protocol.server import Greeting
 from parley.protocol.views import CodeView, PlanView
 from parley.protocol.words import REVIEW
-from shared.domain.session import SERVICE_OF
+from shared.domain.kernel.session import SERVICE_OF
 
 RequestKind = Literal[
     "start",

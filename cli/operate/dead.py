@@ -9,8 +9,8 @@ from cli.bus_client import LOCAL_USER, command_of, connect_bus, query_store
 from cli.command import Declined, Unreachable
 from cli.text import print_visible, short, visible
 from shared.bus.topology import SESSIONS
-from shared.domain import commands as c
-from shared.domain.errors import CommandRefused
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import CommandRefused
 from shared.log import LogUnavailable, commit
 from shared.settings import Settings
 from shared.store import PlanStoreClient, StoreRefused, StoreUnavailable

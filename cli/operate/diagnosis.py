@@ -18,8 +18,8 @@ from cli.operate.home import use_running_nats
 from cli.talk.sessions import ago
 from cli.text import visible
 from shared.bus import Bus, BusUnavailable, ConsumerState
-from shared.domain.commands import Work
-from shared.domain.session import SERVICE_OF, Session, review_target, undecided_actions
+from shared.domain.kernel.commands import Work
+from shared.domain.kernel.session import SERVICE_OF, Session, review_target, undecided_actions
 from shared.log import LogUnavailable, SessionAtPosition, SessionLog, UpgradeNeeded, accept
 from shared.settings import Settings
 from shared.store import PlanStoreClient, StoreRefused, StoreUnavailable

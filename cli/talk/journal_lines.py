@@ -7,7 +7,7 @@ from rich.text import Text
 from cli.text import short, visible
 from parley.events import SessionEvent
 from parley.protocol import journal as j
-from shared.domain.actors import USER_PREFIX
+from shared.domain.kernel.actors import USER_PREFIX
 from shared.journal.entries import entries
 from shared.journal.lines import author, display_name, entry_line
 

@@ -16,7 +16,7 @@ from parley.protocol.execution_plans import (
 from parley.protocol.screen import OfferSection
 from parley.protocol.tools import Change
 from parley.protocol.words import ACTIONS, REVIEW
-from shared.domain.plan_text import draft_text
+from shared.domain.plan.text import draft_text
 
 MAX_WIDTH = 100  # columns; longer lines are hard to read
 MAX_VALUE = 300  # characters of a value, or of a reason

@@ -17,13 +17,13 @@ from parley.events import SessionEvent, dump_event, parse_event
 from parley.events.problems import problem_sentences
 from parley.events.values import Workflow
 from shared.bus import Bus, BusUnavailable, MessageTooLarge
-from shared.domain import commands as c
-from shared.domain.consequences import complete
-from shared.domain.decide import decide, due
-from shared.domain.errors import CommandRefused
-from shared.domain.evolve import evolve
-from shared.domain.session import Session
-from shared.domain.user_commands import UserCommand
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import CommandRefused
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
+from shared.domain.rules.consequences import complete
+from shared.domain.rules.decide import decide, due
+from shared.domain.rules.user_commands import UserCommand
 from shared.log import (
     Indeterminate,
     LogUnavailable,
@@ -59,7 +59,7 @@ COMMANDS = {to_snake(kind.__name__): kind for kind in get_args(UserCommand) if k
 async def send_command(settings: Settings, command_json: str, *, session_id: str, user: str = LOCAL_USER) -> int:
     """Load the session, decide the user's command, and append the resulting event. Raises Declined with the reason.
 
-    `command_json`: `{"<command>": {<its fields>}}`, a command of `shared/domain/commands.py`.
+    `command_json`: `{"<command>": {<its fields>}}`, a command of `shared/domain/kernel/commands.py`.
     """
     person_command = _command(command_json)
     async with connect_bus(settings) as bus:

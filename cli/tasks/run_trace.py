@@ -9,9 +9,9 @@ from packs.retail.tasks.replay import REFUSAL_PREFIXES
 from packs.retail.tasks.task import ExpectedCall
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec
-from shared.domain.evolve import fold
-from shared.domain.memory import text_of
-from shared.domain.session import Session
+from shared.domain.kernel.evolve import fold
+from shared.domain.kernel.session import Session
+from shared.domain.transcript.memory import text_of
 
 Planned = facts.TurnPlanned | facts.TurnRequested
 

@@ -200,7 +200,7 @@ ENDED_STATUSES: dict[str, Literal["finished", "failed"]] = {"finished": "finishe
 
 
 class RememberedCall(Protocol):
-    """A call in a session's memory (`shared.domain.memory`)."""
+    """A call in a session's memory (`shared.domain.transcript.memory`)."""
 
     @property
     def tool(self) -> str: ...

@@ -17,17 +17,17 @@ from services.executor.poll_requests import CannotPoll, poll_rule, polled_tool, 
 from services.executor.sources.packs import past_of
 from services.executor.step_executors import StepExecutors
 from services.executor.tools import RegisteredTool, Registry, ToolInvocation, ToolResult, call_with_timeout
-from shared.domain import commands as c
-from shared.domain.batches import next_batch
-from shared.domain.errors import Invalid
-from shared.domain.for_each import MAX_ITEMS, expand_items, items_of
-from shared.domain.memory import key_of
-from shared.domain.plan_steps import GATHER, is_unresolved, step_of
-from shared.domain.policy import asked_tool, outdated_reason
-from shared.domain.references import ITEM, Outputs, Unresolved, referenced_steps, resolve
-from shared.domain.session import Session, undecided_actions
-from shared.domain.state import Action, ActionStatus, Turn
-from shared.domain.waiting_steps import MAX_WAIT
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import Invalid
+from shared.domain.kernel.session import Session, undecided_actions
+from shared.domain.kernel.state import Action, ActionStatus, Turn
+from shared.domain.plan.policy import asked_tool, outdated_reason
+from shared.domain.steps.for_each import MAX_ITEMS, expand_items, items_of
+from shared.domain.steps.plan_steps import GATHER, is_unresolved, step_of
+from shared.domain.steps.references import ITEM, Outputs, Unresolved, referenced_steps, resolve
+from shared.domain.steps.waiting_steps import MAX_WAIT
+from shared.domain.transcript.memory import key_of
+from shared.domain.turn.batches import next_batch
 from shared.plan_checks.argument_kinds import fill_arguments
 from shared.repair.values import decoded
 from shared.worker import WorkContext

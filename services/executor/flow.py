@@ -14,13 +14,13 @@ from parley.protocol.flows import FlowPage, ListFlows
 from services.executor.flow_routing import initial_state, needs_confirmation, reroute, state_of
 from services.executor.sources.nodes import NodeTools
 from services.executor.tools import RegisteredTool
-from shared.domain import commands as c
-from shared.domain.batches import next_batch
-from shared.domain.errors import Invalid
-from shared.domain.flow_paths import OPEN_STATUSES
-from shared.domain.messages import drafting_session
-from shared.domain.session import Session
-from shared.domain.state import Action
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import Invalid
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Action
+from shared.domain.transcript.messages import drafting_session
+from shared.domain.turn.batches import next_batch
+from shared.domain.turn.flow_paths import OPEN_STATUSES
 from shared.flows import split_tool_name
 from shared.store import SessionLoader, StoreUnavailable
 from shared.worker import WorkContext

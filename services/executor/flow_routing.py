@@ -11,12 +11,12 @@ from parley.conditions import Condition
 from parley.events.values import ActionSpec
 from parley.flow import NEXT, Flow, FlowRequest, Node, Outputs
 from parley.protocol.flows import FlowSpec, NodeSpec, tool_of
-from shared.domain.flow_paths import as_action, outputs
-from shared.domain.memory import ActionRecord, action_history, key_of
-from shared.domain.messages import chat_history
-from shared.domain.session import Session
-from shared.domain.state import Action, Turn
-from shared.domain.transcript_queries import last_exchange, said_since_request
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Action, Turn
+from shared.domain.transcript.memory import ActionRecord, action_history, key_of
+from shared.domain.transcript.messages import chat_history
+from shared.domain.transcript.queries import last_exchange, said_since_request
+from shared.domain.turn.flow_paths import as_action, outputs
 from shared.flows import PERSON_NODE, full_path, shorten_state, split_tool_name
 
 

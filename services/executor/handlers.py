@@ -17,14 +17,14 @@ import structlog
 from parley.events import facts
 from services.executor.outcomes import ArtefactWriter, Attempt, OutcomeRecorder
 from services.executor.tools import RegisteredTool, Registry, ToolInvocation, ToolResult, call_with_timeout
-from shared.domain import commands as c
-from shared.domain import wording
-from shared.domain.attempt_names import artefact_name, idempotency_key
-from shared.domain.batches import actions_to_start, running_actions
-from shared.domain.errors import OutOfTurn
-from shared.domain.outcomes import RESULT_LEFT
-from shared.domain.policy import stricter_ruling
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel import wording
+from shared.domain.kernel.errors import OutOfTurn
+from shared.domain.kernel.session import Session
+from shared.domain.plan.policy import stricter_ruling
+from shared.domain.turn.attempt_names import artefact_name, idempotency_key
+from shared.domain.turn.batches import actions_to_start, running_actions
+from shared.domain.turn.outcomes import RESULT_LEFT
 from shared.domain.workflows import workflow_of_work
 from shared.telemetry import metrics
 from shared.worker import WorkContext

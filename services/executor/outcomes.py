@@ -13,12 +13,12 @@ from parley.events import facts
 from parley.events.facts import MAX_OUTCOMES
 from parley.events.values import Artefact, Effect, Outcome
 from services.executor.tools import RegisteredTool, ToolResult
-from shared.domain import commands as c
-from shared.domain import wording
-from shared.domain.errors import OutOfTurn
-from shared.domain.memory import text_of
-from shared.domain.session import Session
-from shared.domain.state import Action
+from shared.domain.kernel import commands as c
+from shared.domain.kernel import wording
+from shared.domain.kernel.errors import OutOfTurn
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Action
+from shared.domain.transcript.memory import text_of
 from shared.log import MAX_BODY, Unstorable
 from shared.logging import conceal, excerpt_of
 from shared.repair.schema import is_finite

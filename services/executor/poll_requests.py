@@ -14,14 +14,14 @@ from parley.polling import MAX_VALUE, Polling, holds
 from parley.protocol.tools import PollNow, PollResult, past_calls
 from services.executor.sources.nodes import ORIGIN
 from services.executor.tools import RegisteredTool, Registry, ToolInvocation, call_with_timeout
-from shared.domain.batches import find_action
-from shared.domain.errors import CommandRefused
-from shared.domain.memory import action_history
-from shared.domain.plan_steps import step_of
-from shared.domain.policy import stricter_ruling, strictest
-from shared.domain.polling import polls_by_action as polls
-from shared.domain.session import Session
-from shared.domain.state import Action
+from shared.domain.kernel.errors import CommandRefused
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Action
+from shared.domain.plan.policy import stricter_ruling, strictest
+from shared.domain.steps.plan_steps import step_of
+from shared.domain.steps.polling import polls_by_action as polls
+from shared.domain.transcript.memory import action_history
+from shared.domain.turn.batches import find_action
 from shared.llm import ModelError
 from shared.logging import conceal
 from shared.repair.values import decoded

@@ -8,8 +8,8 @@ from parley import Failed, Refused
 from parley.events.values import Artefact, FileRef
 from parley.file_names import clash, file_name
 from shared.bus import BusUnavailable
-from shared.domain.files import object_name
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
+from shared.domain.turn.files import object_name
 from shared.retry import retry_while_unavailable
 
 MAX_FILE, MAX_TOTAL = 5_000_000, 50_000_000  # bytes

@@ -16,7 +16,7 @@ from services.executor.session_files import CallFiles, ObjectStore
 from services.executor.sources.loading import open_plugins
 from services.executor.sources.packs import context_of
 from services.executor.tools import RegisteredTool, ToolInvocation, ToolResult, run_within_deadline
-from shared.domain.plan_steps import step_of
+from shared.domain.steps.plan_steps import step_of
 from shared.logging import excerpt_of
 from shared.plugins import load_named
 from shared.retry import retry_while_unavailable

@@ -29,7 +29,7 @@ from parley.protocol.tools import (
 )
 from services.executor.sources.nodes import ORIGIN
 from services.executor.tools import Registry
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from shared.logging import conceal
 from shared.store import SessionLoader
 from shared.text import tokenize

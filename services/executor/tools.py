@@ -13,10 +13,10 @@ from parley.events.values import FileRef, OutcomeCause, ToolPolicy, ToolRule
 from parley.protocol.tools import PastCall, Preview, ToolSpec
 from parley.tool import DEFAULT_TIMEOUT
 from parley.tool import MAX_RESULT as MAX_RESULT
-from shared.domain import wording
-from shared.domain.errors import CommandRefused
-from shared.domain.session import Session
-from shared.domain.state import Action
+from shared.domain.kernel import wording
+from shared.domain.kernel.errors import CommandRefused
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Action
 from shared.llm import ModelError
 from shared.log import LogUnavailable, UpgradeNeeded
 from shared.logging import conceal

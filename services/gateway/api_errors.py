@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from parley.protocol.server import Error
 from shared.bus.errors import MessageTooLarge
-from shared.domain.errors import CommandRefused, Invalid
+from shared.domain.kernel.errors import CommandRefused, Invalid
 from shared.log import EventTooLarge, Indeterminate, LogFull, Unstorable, UpgradeNeeded
 from shared.unavailable import Unavailable
 

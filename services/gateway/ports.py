@@ -15,8 +15,8 @@ from services.gateway.access.users import session_not_found
 from services.gateway.api_errors import HINTS, UNAVAILABLE, ApiError
 from shared.bus import Bus
 from shared.bus.errors import BusUnavailable, MessageTooLarge
-from shared.domain.files import object_name
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
+from shared.domain.turn.files import object_name
 from shared.log import (
     STORES_NOTHING,
     Indeterminate,

@@ -10,11 +10,11 @@ from parley.events.facts import MAX_NEXT
 from parley.protocol.tools import TOOLS_LIST, ListTools, ToolPage
 from parley.reply import MAX_OPTION, JsonText, Kind, Reply, Text
 from shared.bus import Bus, BusUnavailable, MessageTooLarge
-from shared.domain import commands as c
-from shared.domain.compaction import cut
-from shared.domain.memory import ActionRecord, action_history, older_reads, text_of
-from shared.domain.session import Session
-from shared.domain.transcript_queries import turned_down
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.transcript.compaction import cut
+from shared.domain.transcript.memory import ActionRecord, action_history, older_reads, text_of
+from shared.domain.transcript.queries import turned_down
 from shared.llm import Message
 from shared.llm.dialogue import CONVERSATION, knowledge_section, request_section
 from shared.llm.sections import capabilities, prompt

@@ -7,7 +7,7 @@ from services.generator import agentflow, execution_plan, flow
 from services.generator.agentflow import rules_of
 from services.generator.conversation import write_code
 from shared.bus import Delivery
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.domain.workflows import workflow_of_work
 from shared.llm.dialogue import agreement_reply
 from shared.settings import Settings

@@ -17,10 +17,10 @@ from parley.reply import (
     streamed_list,
     without_kinds,
 )
-from shared.domain import commands as c
-from shared.domain.messages import MAX_TEXT
-from shared.domain.program_tests import failed_tests, is_disputable, unfenced
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.plan.program_tests import failed_tests, is_disputable, unfenced
+from shared.domain.transcript.messages import MAX_TEXT
 from shared.llm import Message
 from shared.llm.dialogue import (
     ANSWER_RULE,

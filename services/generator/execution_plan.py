@@ -5,10 +5,10 @@ from itertools import accumulate
 
 from pydantic import JsonValue
 
-from shared.domain import commands as c
-from shared.domain.memory import beginning, text_of
-from shared.domain.plan_steps import is_in_doubt
-from shared.domain.state import Action, Turn
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.state import Action, Turn
+from shared.domain.steps.plan_steps import is_in_doubt
+from shared.domain.transcript.memory import beginning, text_of
 from shared.worker import WorkContext
 
 MAYBE = "; it was begun before, and nobody can tell whether it took effect"

@@ -1,8 +1,8 @@
 """The workflow `flow`: the answer is an output of the path's nodes. Makes no model call."""
 
-from shared.domain import commands as c
-from shared.domain.flow_paths import PERSON_NODE, split_tool_name
-from shared.domain.state import Turn
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.state import Turn
+from shared.domain.turn.flow_paths import PERSON_NODE, split_tool_name
 from shared.worker import WorkContext
 
 EVIDENCE_NODES = 3  # the last nodes of a path, which the answer cites

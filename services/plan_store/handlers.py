@@ -22,7 +22,7 @@ from services.plan_store.queries.recall import forget, list_memories, recall
 from services.plan_store.scheduler.templates import TemplateStore
 from shared import store_api as api
 from shared.bus import Delivery
-from shared.domain.session import SESSION
+from shared.domain.kernel.session import SESSION
 from shared.log import LogUnavailable
 from shared.retry import retry_while_unavailable
 from shared.unavailable import Unavailable

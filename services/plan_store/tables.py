@@ -20,7 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.types import TypeDecorator
 
-from shared.domain.storable import storable
+from shared.domain.kernel.storable import storable
 
 MAX_INTEGER = 2**48  # a sum over thousands of such values still fits into 64 bits
 MIN_TIME = datetime(1, 1, 2, tzinfo=UTC)

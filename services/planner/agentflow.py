@@ -19,13 +19,13 @@ from services.planner.agentflow_prompt import (
 )
 from services.planner.recall import Examples, no_examples, recalls_now
 from services.planner.tools import ToolLookup, choose
-from shared.domain import commands as c
-from shared.domain.memory import ActionRecord, action_history, key_of
-from shared.domain.messages import drafting_session
-from shared.domain.references import ITEM, malformed_references, referenced_calls, references
-from shared.domain.session import Session
-from shared.domain.sub_goals import TURN_SUB_GOALS, sub_goals_of
-from shared.domain.transcript_queries import questions, said_since_request
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.steps.references import ITEM, malformed_references, referenced_calls, references
+from shared.domain.transcript.memory import ActionRecord, action_history, key_of
+from shared.domain.transcript.messages import drafting_session
+from shared.domain.transcript.queries import questions, said_since_request
+from shared.domain.transcript.sub_goals import TURN_SUB_GOALS, sub_goals_of
 from shared.llm.dialogue import MAX_QUESTIONS, refuse_repeated, refused_proposal, reply_for, to_command
 from shared.plan_checks.argument_kinds import reference_problems
 from shared.plan_checks.calls import repair_arguments

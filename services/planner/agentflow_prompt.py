@@ -34,8 +34,8 @@ from parley.reply import (
 )
 from services.planner.recall import example_line
 from services.planner.tools import ToolChoice
-from shared.domain.session import Session
-from shared.domain.sub_goals import TURN_SUB_GOALS
+from shared.domain.kernel.session import Session
+from shared.domain.transcript.sub_goals import TURN_SUB_GOALS
 from shared.llm import Message
 from shared.llm.dialogue import (
     ANSWER_RULE,

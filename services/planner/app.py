@@ -12,11 +12,11 @@ from services.planner.plan_generators import PlanGenerators
 from services.planner.recall import Examples, SimilarExamples, recall
 from services.planner.tools import FlowClient, ToolClient, ToolLookup
 from shared.bus import Delivery
-from shared.domain import commands as c
-from shared.domain import wording
-from shared.domain.plan_approval import starts_by_setting
-from shared.domain.session import Session
-from shared.domain.worker_commands import WorkerCommand
+from shared.domain.kernel import commands as c
+from shared.domain.kernel import wording
+from shared.domain.kernel.session import Session
+from shared.domain.plan.approval import starts_by_setting
+from shared.domain.rules.worker_commands import WorkerCommand
 from shared.llm.dialogue import agreement_reply
 from shared.llm.embeddings import Embeddings
 from shared.services import JUDGEMENTS

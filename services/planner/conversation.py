@@ -10,11 +10,11 @@ from parley.protocol.pages import LibraryEntry
 from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, Text, WordsDraft, without_kinds
 from services.planner.plan_changes import CHANGES_RULE, ChangesDraft, DraftedStep, refusal, streamed_steps, whole_plan
 from services.planner.recall import Examples, example_line, no_examples
-from shared.domain import commands as c
-from shared.domain.messages import drafting_session
-from shared.domain.plan_steps import with_kept_ids
-from shared.domain.plan_text import plan_text
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.plan.text import plan_text
+from shared.domain.steps.plan_steps import with_kept_ids
+from shared.domain.transcript.messages import drafting_session
 from shared.llm import Message
 from shared.llm.dialogue import (
     ANSWER_RULE,

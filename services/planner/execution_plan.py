@@ -23,12 +23,12 @@ from services.planner.execution_plan_prompt import (
 from services.planner.plan_changes import refusal, whole_plan
 from services.planner.recall import Examples, no_examples
 from services.planner.tools import ToolLookup, choose
-from shared.domain import commands as c
-from shared.domain.messages import drafting_session
-from shared.domain.plan_steps import changed_begun_steps, changes_made, known_steps
-from shared.domain.session import Session
-from shared.domain.state import Plan
-from shared.domain.transcript_queries import said_since_request
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Plan
+from shared.domain.steps.plan_steps import changed_begun_steps, changes_made, known_steps
+from shared.domain.transcript.messages import drafting_session
+from shared.domain.transcript.queries import said_since_request
 from shared.llm.dialogue import refuse_repeated, refused_proposal, reply_for, to_command
 from shared.plan_checks.calls import polled_call, repair_arguments
 from shared.plan_checks.steps import CheckedPlan, check_plan, with_ids

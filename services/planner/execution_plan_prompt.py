@@ -14,8 +14,8 @@ from services.planner.agentflow_prompt import MoreTools, found_sections, tool_se
 from services.planner.plan_changes import CHANGES_RULE, ChangesDraft, DraftedStep, streamed_steps
 from services.planner.recall import example_line
 from services.planner.tools import ToolChoice
-from shared.domain.session import Session
-from shared.domain.state import Action, Plan
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Action, Plan
 from shared.llm import Message
 from shared.llm.dialogue import (
     ANSWER_RULE,

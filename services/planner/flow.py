@@ -17,13 +17,13 @@ from parley.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from parley.protocol.flows import FlowPage, FlowSpec, tool_of
 from services.planner.flow_prompt import NewNode, PathDraft, PathReply, build_prompt, render_partial
 from services.planner.recall import Examples
-from shared.domain import commands as c
-from shared.domain.flow_paths import as_action
-from shared.domain.messages import drafting_session, drafts_at_once
-from shared.domain.session import Session
-from shared.domain.subjects import memory_subject, recall_subject
-from shared.domain.transcript_queries import questions, said_since_request
-from shared.domain.worker_commands import WorkerCommand
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.subjects import memory_subject, recall_subject
+from shared.domain.rules.worker_commands import WorkerCommand
+from shared.domain.transcript.messages import drafting_session, drafts_at_once
+from shared.domain.transcript.queries import questions, said_since_request
+from shared.domain.turn.flow_paths import as_action
 from shared.flows import chain_problems, full_path, group_by_flow, split_tool_name
 from shared.llm import Message
 from shared.llm.dialogue import MAX_QUESTIONS, refuse_repeated, reply_for, to_command

@@ -10,7 +10,7 @@ from parley.protocol.flows import FlowPage, FlowSpec
 from parley.protocol.pages import LibraryEntry
 from parley.reply import ONE_OF, AcceptedOffer, Kind, QuestionDraft, Reply, WordsDraft, streamed_list
 from services.planner.recall import example_line
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from shared.flows import shorten_state
 from shared.llm import Message
 from shared.llm.dialogue import (

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from parley.reply import Kind, streamed_list
-from shared.domain.state import Plan
+from shared.domain.kernel.state import Plan
 from shared.llm.parsing import error_lines
 
 CHANGES_RULE = """changes: say, and what changes in the <plan>, if that is little: goal ("" if it stays), notes (null

@@ -16,11 +16,11 @@ from parley.reply import Reply
 from services.planner.execution_plan import MAX_PROPOSALS, check_steps, draft_steps, plan_of_task
 from services.planner.recall import Examples
 from services.planner.tools import ToolLookup
-from shared.domain import commands as c
-from shared.domain.errors import CommandRefused
-from shared.domain.messages import drafting_session
-from shared.domain.plan_validation import MAX_STEPS
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import CommandRefused
+from shared.domain.kernel.session import Session
+from shared.domain.plan.validation import MAX_STEPS
+from shared.domain.transcript.messages import drafting_session
 from shared.llm import ModelError
 from shared.llm.sections import prompt
 from shared.log import LogUnavailable, UpgradeNeeded

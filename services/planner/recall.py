@@ -12,8 +12,8 @@ from cachetools import TTLCache
 
 from parley.events.values import Recalled
 from parley.protocol.pages import LibraryEntry
-from shared.domain.session import Session
-from shared.domain.subjects import recall_subject
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.subjects import recall_subject
 from shared.llm.embeddings import Embeddings
 from shared.store_api import Memories, MemoryRecord, SimilarPage
 

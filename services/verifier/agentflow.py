@@ -8,11 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from parley.events.values import NextAction, Status, SubGoalVerdict
 from parley.reply import Kind, Reply
-from shared.domain import commands as c
-from shared.domain.fast_replace import replace
-from shared.domain.session import Session
-from shared.domain.state import Action, Turn
-from shared.domain.sub_goals import actions_by_sub_goal
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.fast_replace import replace
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Action, Turn
+from shared.domain.transcript.sub_goals import actions_by_sub_goal
 from shared.llm import Message
 from shared.llm.dialogue import CONVERSATION, knowledge_section, request_section
 from shared.llm.sections import prompt

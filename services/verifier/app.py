@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 
 from services.verifier import agentflow, conversation, execution_plan, flow
 from shared.bus import Delivery
-from shared.domain import commands as c
-from shared.domain.session import Session
-from shared.domain.state import Action, Turn
-from shared.domain.sub_goals import actions_by_sub_goal
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Action, Turn
+from shared.domain.transcript.sub_goals import actions_by_sub_goal
 from shared.settings import Settings
 from shared.worker import WorkContext, WorkerApplication, WorkerOverrides, serve, worker_application
 

@@ -10,12 +10,12 @@ from parley.events.values import Check, NextAction, Status
 from parley.reply import Kind, Reply
 from services.verifier.program_checks import check_syntax, run_linter, run_tests
 from shared import sandbox
-from shared.domain import commands as c
-from shared.domain.dialogue import TranscriptEntry
-from shared.domain.fast_replace import replace
-from shared.domain.program_tests import lasting_tests, sources, unfenced
-from shared.domain.session import Session
-from shared.domain.state import Code, Plan, Turn
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.fast_replace import replace
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Code, Plan, Turn
+from shared.domain.plan.program_tests import lasting_tests, sources, unfenced
+from shared.domain.transcript.dialogue import TranscriptEntry
 from shared.llm import Message
 from shared.llm.dialogue import CONVERSATION, code_section, knowledge_section, plan_section, request_section
 from shared.llm.sections import prompt

@@ -1,9 +1,9 @@
 """The workflow `execution_plan`: a plan succeeds if each of its steps does. Makes no model call."""
 
-from shared.domain import commands as c
-from shared.domain.batches import dead_actions
-from shared.domain.plan_steps import is_item
-from shared.domain.state import Action, Turn
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.state import Action, Turn
+from shared.domain.steps.plan_steps import is_item
+from shared.domain.turn.batches import dead_actions
 from shared.worker import WorkContext
 
 

@@ -1,8 +1,8 @@
 """The workflow `flow`: judge the walked path, which reached an answer or ended at a node. Makes no model call."""
 
 from parley.events.values import Status
-from shared.domain import commands as c
-from shared.domain.state import Action, Turn
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.state import Action, Turn
 from shared.worker import WorkContext
 
 

@@ -11,7 +11,7 @@ from parley.events import SessionEvent, facts
 from parley.events.values import Ended, Outcome
 from parley.protocol import journal as j
 from parley.protocol.words import ENDED, JOURNAL, WORK
-from shared.domain.wording import SKIPPED_WITH, UNANSWERED
+from shared.domain.kernel.wording import SKIPPED_WITH, UNANSWERED
 from shared.journal.phrases import ACTION_TONES, state_label
 from shared.journal.summary import summarize
 

@@ -6,8 +6,8 @@ from typing import Any
 from parley.events import SessionEvent, facts
 from parley.protocol import journal as j
 from parley.protocol.words import NOTES
-from shared.domain.actors import USER_PREFIX
-from shared.domain.wording import SKIPPED_WITH
+from shared.domain.kernel.actors import USER_PREFIX
+from shared.domain.kernel.wording import SKIPPED_WITH
 from shared.journal.action_updates import entry_fields
 
 

@@ -12,8 +12,8 @@ from parley.events.values import ActionSpec, FurtherQuestion, PathPlan
 from parley.protocol import journal as j
 from parley.protocol.views import PlannedPathView
 from parley.protocol.words import JOURNAL, NOTES, VERDICTS
-from shared.domain.actors import USER_PREFIX, author_of
-from shared.domain.dialogue import question_id
+from shared.domain.kernel.actors import USER_PREFIX, author_of
+from shared.domain.transcript.dialogue import question_id
 from shared.journal.action_updates import action_updates, entry_fields, pluralize, update
 from shared.journal.decisions import decisions
 from shared.journal.notes import note

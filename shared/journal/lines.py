@@ -6,7 +6,7 @@ from typing import Any
 from parley.events import SessionEvent
 from parley.protocol import journal as j
 from parley.protocol.words import JOURNAL
-from shared.domain.actors import USER_PREFIX
+from shared.domain.kernel.actors import USER_PREFIX
 from shared.journal.entries import entries
 from shared.journal.phrases import state_label
 

@@ -4,8 +4,8 @@ from parley.events import SessionEvent, facts
 from parley.events.offers import OfferedDraft, OfferedPlan, OfferedTurn
 from parley.protocol import journal as j
 from parley.protocol.words import NOTES, WORKFLOWS
-from shared.domain.actors import USER_PREFIX
-from shared.domain.plan_text import draft_text
+from shared.domain.kernel.actors import USER_PREFIX
+from shared.domain.plan.text import draft_text
 from shared.journal.action_updates import entry_fields
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import ceil, isfinite
 from typing import Any, Literal, NamedTuple
 
-from shared.domain.storable import storable
+from shared.domain.kernel.storable import storable
 from shared.llm.errors import ModelFailed
 
 REPLY_LIMIT = 1_000_000  # characters

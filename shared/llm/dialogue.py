@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from parley.events.values import FurtherQuestion, Option
 from parley.protocol.words import ACTIONS, REVIEW
 from parley.reply import MAX_OPTION, AcceptedOffer, QuestionDraft, Reply, WordsDraft, with_title, without_kinds
-from shared.domain import commands as c
-from shared.domain.memory import text_of
-from shared.domain.messages import MAX_TEXT, drafting_session, drafts_at_once
-from shared.domain.session import Session, is_untitled, review_target, undecided_actions
-from shared.domain.state import Action, Plan
-from shared.domain.transcript_queries import questions
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session, is_untitled, review_target, undecided_actions
+from shared.domain.kernel.state import Action, Plan
+from shared.domain.transcript.memory import text_of
+from shared.domain.transcript.messages import MAX_TEXT, drafting_session, drafts_at_once
+from shared.domain.transcript.queries import questions
 
 MAX_QUESTIONS = 3  # times that a request may be asked about: after that the model works with what it knows
 CONVERSATION = """The conversation follows. <request>, <message> and <answered> are the person's words, <knowledge> is

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from parley.reply import json_value
-from shared.domain.storable import storable
+from shared.domain.kernel.storable import storable
 from shared.llm.completion import ErrorAnswer, PartialReply
 from shared.llm.faults import InvalidReply, TransientFault
 from shared.llm.text_objects import COMMENT, REPLY_SUFFIX, STRING, only_value, read_text

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from parley.events.values import content_hash
 from parley.protocol.words import ACTIONS, WORKFLOWS
-from shared.domain.dialogue import TranscriptEntry
+from shared.domain.transcript.dialogue import TranscriptEntry
 from shared.llm.types import Message, Role
 from shared.sandbox import Limits
 from shared.sandbox.model import MB

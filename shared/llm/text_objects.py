@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from shared.domain.storable import storable
+from shared.domain.kernel.storable import storable
 from shared.llm.faults import InvalidReply
 
 REPLY_SUFFIX = re.compile(r"[\s`\]]*(?:<[^<>]*>\s*)*")  # what may follow a whole reply: a fence, closing tags

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 from pydantic import JsonValue
 
-from shared.domain.references import Outputs, Unresolved, references, resolve, resolve_text
+from shared.domain.steps.references import Outputs, Unresolved, references, resolve, resolve_text
 from shared.repair.reader import forms_but_null
 from shared.repair.schema import Schema, as_schema, properties
 

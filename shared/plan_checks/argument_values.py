@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pydantic import JsonValue
 
-from shared.domain.references import Reference, is_whole, references
+from shared.domain.steps.references import Reference, is_whole, references
 from shared.repair.reader import SchemaReader, accepts_others, field_of, item_of, takes_null, without_null
 from shared.repair.repairer import match_names
 from shared.repair.schema import TYPE_WORDS, Schema, is_bounded, properties, required_names, types_of

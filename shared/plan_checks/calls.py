@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from parley.events.values import Step
 from parley.polling import DEFAULT_AT_MOST, DEFAULT_EVERY, condition_problem, polls_problem
 from parley.protocol.tools import ToolSpec
-from shared.domain.references import references
+from shared.domain.steps.references import references
 from shared.plan_checks.argument_kinds import PYTHON, reference_problems
 from shared.plan_checks.argument_values import FormsOf, unknown_forms, value_problems
 from shared.repair import NOT_GIVEN, RepairResult, repair

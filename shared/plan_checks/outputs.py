@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from parley.events.values import Step
 from parley.protocol.tools import ToolSpec
-from shared.domain.references import ITEM, Reference, is_whole, references, texts
+from shared.domain.steps.references import ITEM, Reference, is_whole, references, texts
 from shared.plan_checks.calls import polled_call
 from shared.repair.reader import forms_but_null
 from shared.repair.schema import MAX_FORMS, TYPE_WORDS, Schema, as_schema, properties, types_of

@@ -6,9 +6,9 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, get_args
 
 from parley.events.values import Check, Step
-from shared.domain.plan_steps import about, change_key, step_label, unused_id
-from shared.domain.plan_validation import plan_problems
-from shared.domain.policy import strictest
+from shared.domain.plan.policy import strictest
+from shared.domain.plan.validation import plan_problems
+from shared.domain.steps.plan_steps import about, change_key, step_label, unused_id
 from shared.plan_checks.argument_values import FormsOf
 from shared.plan_checks.calls import argument_problems, polled_call, tool_problems
 from shared.plan_checks.outputs import Tools, declared_forms, reference_findings

@@ -6,7 +6,7 @@ from pydantic import AwareDatetime, Base64Bytes, Field
 
 from parley.events.values import Check, PlanKind, SessionId, Step
 from parley.protocol.views import PlannedPathView
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from shared.store_api.base import StoreMessage
 
 Limit = Annotated[int, Field(ge=1, le=1000)]

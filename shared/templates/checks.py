@@ -10,10 +10,10 @@ from parley.events.values import Step
 from parley.protocol.bounds import OwnPlan
 from parley.protocol.templates import Parameter, Template, TemplateStep
 from parley.protocol.tools import ToolSpec
-from shared.domain.errors import Invalid
-from shared.domain.plan_steps import about, step_label
-from shared.domain.plan_validation import plan_problems
-from shared.domain.references import field_names, texts
+from shared.domain.kernel.errors import Invalid
+from shared.domain.plan.validation import plan_problems
+from shared.domain.steps.plan_steps import about, step_label
+from shared.domain.steps.references import field_names, texts
 from shared.plan_checks.argument_kinds import EXECUTED, argument_kind_of, placed_texts
 from shared.plan_checks.argument_values import NO_ARGUMENT
 from shared.plan_checks.calls import call_problems, polled_call

@@ -9,7 +9,7 @@ from pydantic import JsonValue, ValidationError
 from parley.events.problems import problem_sentences
 from parley.protocol.templates import Template
 from shared.documents import MAX_DEPTH, BadDocument, read_json, read_yaml
-from shared.domain.errors import Invalid
+from shared.domain.kernel.errors import Invalid
 
 Format = Literal["json", "yaml"]
 MAX_DOCUMENT_LENGTH = 200_000  # characters

@@ -12,9 +12,9 @@ from pydantic import JsonValue
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec, Outcome, Step
 from parley.protocol.templates import Template
-from shared.domain.errors import Invalid
-from shared.domain.plan_steps import GATHER
-from shared.domain.references import references
+from shared.domain.kernel.errors import Invalid
+from shared.domain.steps.plan_steps import GATHER
+from shared.domain.steps.references import references
 from shared.domain.workflows.flow import plans_path
 from shared.plan_checks.argument_kinds import argument_kind
 from shared.repair.reader import schema_at

@@ -10,7 +10,7 @@ from pydantic import JsonValue, ValidationError
 from parley.events.problems import problem_sentences
 from parley.events.values import Step
 from parley.protocol.templates import Candidate, ChosenValue, Parameter, Template, TemplateStep
-from shared.domain.errors import Invalid
+from shared.domain.kernel.errors import Invalid
 from shared.plan_checks.argument_kinds import EXECUTED, argument_kind
 from shared.repair.reader import schema_at
 from shared.templates.checks import Tools

@@ -11,8 +11,8 @@ from urllib.parse import quote
 from pydantic import JsonValue
 
 from parley.protocol.templates import PARAMETER
-from shared.domain.errors import Invalid
-from shared.domain.references import field_names, texts
+from shared.domain.kernel.errors import Invalid
+from shared.domain.steps.references import field_names, texts
 from shared.plan_checks.argument_kinds import argument_kind_of, in_scheme_or_host
 
 REFERENCE = re.compile(rf"\{{\{{\s*params\.({PARAMETER.removeprefix('^').removesuffix('$')})\s*\}}\}}")

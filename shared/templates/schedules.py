@@ -7,7 +7,7 @@ import hashlib
 from datetime import UTC, datetime, timedelta
 
 from parley.protocol.templates import Schedule
-from shared.domain.errors import Invalid
+from shared.domain.kernel.errors import Invalid
 from shared.time_zones import time_zone
 
 MAX_AHEAD = timedelta(days=366)

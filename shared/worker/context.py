@@ -13,17 +13,17 @@ from pydantic import BaseModel
 from parley.events import SessionEvent
 from parley.events.values import ModelCall, Service
 from parley.reply import content_of
-from shared.domain import commands as c
-from shared.domain.batches import running_actions
-from shared.domain.commands import CommandMeta, Work
-from shared.domain.compaction import within
-from shared.domain.decide import AnyCommand
-from shared.domain.errors import CommandRefused, OutOfTurn
-from shared.domain.fast_replace import replace
-from shared.domain.plan_approval import starts_by_setting
-from shared.domain.session import Session
-from shared.domain.usage import sum_calls
-from shared.domain.worker_commands import WorkerCommand
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta, Work
+from shared.domain.kernel.errors import CommandRefused, OutOfTurn
+from shared.domain.kernel.fast_replace import replace
+from shared.domain.kernel.session import Session
+from shared.domain.plan.approval import starts_by_setting
+from shared.domain.rules.decide import AnyCommand
+from shared.domain.rules.usage import sum_calls
+from shared.domain.rules.worker_commands import WorkerCommand
+from shared.domain.transcript.compaction import within
+from shared.domain.turn.batches import running_actions
 from shared.domain.workflows import workflow_of_work
 from shared.llm import Message, Model, ModelRequest
 from shared.log import LogUnavailable, SessionAtPosition, TimedLog, Unstorable, UpgradeNeeded, accept, commit

@@ -11,13 +11,13 @@ from pydantic import ValidationError
 from parley.events import SessionEvent, facts, parse_event
 from parley.events.envelope import is_newer, read_head
 from shared.bus import Delivery, Unprocessable
-from shared.domain import commands as c
-from shared.domain import wording
-from shared.domain.commands import Work
-from shared.domain.errors import CommandRefused, OutOfTurn
-from shared.domain.outcomes import close_abandoned
-from shared.domain.session import Session
-from shared.domain.worker_commands import WorkerCommand
+from shared.domain.kernel import commands as c
+from shared.domain.kernel import wording
+from shared.domain.kernel.commands import Work
+from shared.domain.kernel.errors import CommandRefused, OutOfTurn
+from shared.domain.kernel.session import Session
+from shared.domain.rules.worker_commands import WorkerCommand
+from shared.domain.turn.outcomes import close_abandoned
 from shared.llm import ModelError, ModelUnreachable
 from shared.log import (
     EXPECTED_SEQUENCE,

@@ -8,8 +8,8 @@ from parley.events.values import ActionSpec, Step
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.projection.projector import Projector
 from shared import store_api as api
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
 from shared.log import fork
 from shared.story import finish_action
 from shared.testing import InMemoryLog

@@ -9,12 +9,12 @@ import pytest
 from parley.events import Due, SessionEvent, dump_event, facts
 from parley.events.values import Knowledge, Step
 from shared.bus import Bus, jetstream
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import AnyCommand, decide, due
-from shared.domain.errors import AlreadyDone, OutOfTurn, Stale
-from shared.domain.evolve import evolve
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.errors import AlreadyDone, OutOfTurn, Stale
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import AnyCommand, decide, due
 from shared.log import (
     EXPECTED_SEQUENCE,
     EXPECTED_SEQUENCE_SUBJECT,

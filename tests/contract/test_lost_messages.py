@@ -14,7 +14,7 @@ from services.plan_store.operations.purge import purge
 from services.plan_store.operations.rebuild import RebuildRefused, rebuild_from
 from services.plan_store.projection.projector import Projector
 from services.plan_store.scheduler.clock import BrokerClock
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.store_api import Health, PurgeSession
 from shared.testing import InMemoryLog
 from tests.support.newer_release import newer_message

@@ -5,7 +5,7 @@ import pytest
 from parley.events.values import NodeProposal, PathPlan, Step
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.projection.projector import Projector
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.testing import InMemoryLog
 from tests.support.library import Library, tools
 from tests.support.plan_store_paths import WISH, Walk

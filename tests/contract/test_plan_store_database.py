@@ -18,7 +18,7 @@ from services.plan_store.operations.rebuild import rebuild_from
 from services.plan_store.projection.projector import Projector
 from services.plan_store.scheduler import templates as _template_rows  # noqa: F401  adds its table to the metadata
 from shared.bus.log_format import WrongFormat
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.story import finish_action
 from shared.testing import InMemoryLog
 from tests.contract.test_plan_store_turns import fetch, new_session, turn

@@ -11,8 +11,8 @@ from services.plan_store.projection.projector import Projector
 from services.plan_store.queries.plans import list_plans
 from services.plan_store.queries.sessions import list_sessions
 from shared import store_api as api
-from shared.domain import commands as c
-from shared.domain.plan_steps import is_held_up
+from shared.domain.kernel import commands as c
+from shared.domain.steps.plan_steps import is_held_up
 from shared.story import finish_action
 from shared.testing import InMemoryLog
 from tests.support.stories import Conversation, approve

@@ -9,7 +9,7 @@ from services.plan_store.operations.health import count
 from services.plan_store.projection.projector import Projector
 from services.plan_store.tables import dead_letters
 from shared import store_api as api
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.telemetry import metrics
 from shared.testing import InMemoryLog
 from tests.support.stories import Conversation, approve

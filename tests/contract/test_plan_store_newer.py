@@ -21,8 +21,8 @@ from services.plan_store.projection.projector import Projector
 from services.plan_store.queries.sessions import health
 from services.plan_store.scheduler.scheduler import Scheduler
 from shared import store_api as api
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
 from shared.log import commit, guard_headers
 from shared.store_api import PurgeSession, StoreError
 from shared.testing import InMemoryLog, InMemoryStore

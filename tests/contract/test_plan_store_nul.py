@@ -8,7 +8,7 @@ from services.plan_store.projection.projector import Projector
 from services.plan_store.queries.plans import get_plan, list_plans, plan_tasks, plan_versions
 from services.plan_store.queries.sessions import list_sessions
 from shared import store_api as api
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.testing import InMemoryLog
 from tests.support.stories import Conversation
 

@@ -10,9 +10,9 @@ from services.plan_store.database import ProjectionDatabase
 from services.plan_store.projection.projector import Projector
 from services.plan_store.scheduler.polling import read_timer
 from services.plan_store.scheduler.scheduler import Scheduler
-from shared.domain import commands as c
-from shared.domain.polling import polls_by_action
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.steps.polling import polls_by_action
 from shared.testing import InMemoryLog
 from tests.contract.test_plan_store_scheduler import Broker, Clock
 from tests.support.stories import Conversation, approve

@@ -18,11 +18,11 @@ from services.plan_store.projection import projector as projection_module
 from services.plan_store.projection.history import FoldedMessage
 from services.plan_store.projection.projector import Projector
 from services.plan_store.projection.rows import changes_for
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import decide
-from shared.domain.forks import carry_over
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import decide
+from shared.domain.transcript.forks import carry_over
 from shared.log import fork, guard_headers
 from shared.store_api import StoreError
 from shared.testing import InMemoryLog

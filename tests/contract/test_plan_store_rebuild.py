@@ -14,8 +14,8 @@ from services.plan_store.operations.rebuild import RebuildRefused, rebuild_from
 from services.plan_store.projection.history import FoldedMessage
 from services.plan_store.projection.projector import Projector
 from services.plan_store.projection.rows import changes_for
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
 from shared.log import StoredMessage, fork
 from shared.testing import InMemoryLog, session_ids
 from tests.support.plan_store import rows

@@ -13,8 +13,8 @@ from services.plan_store.operations.purge import incomplete_purges
 from services.plan_store.operations.rebuild import rebuild_from
 from services.plan_store.projection.projector import Projector
 from shared import store_api as api
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
 from shared.log import LogUnavailable, fork
 from shared.store_api import StoreError
 from shared.testing import InMemoryLog, session_ids

@@ -14,8 +14,8 @@ from services.plan_store.projection.projector import Projector
 from services.plan_store.scheduler.scheduler import Scheduler
 from shared import store_api as api
 from shared.bus import BusUnavailable, ConsumerState, Delivery, Unprocessable
-from shared.domain import commands as c
-from shared.domain.waiting_steps import next_wake
+from shared.domain.kernel import commands as c
+from shared.domain.steps.waiting_steps import next_wake
 from shared.story import finish_action
 from shared.testing import InMemoryLog
 from tests.support.stories import STEPS, Conversation, approve, spent

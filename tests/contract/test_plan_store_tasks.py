@@ -7,9 +7,9 @@ import pytest
 from services.plan_store.projection.projector import Projector
 from services.plan_store.queries.plans import plan_tasks
 from shared import store_api as api
-from shared.domain import commands as c
-from shared.domain.forks import carry_over
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.transcript.forks import carry_over
 from shared.testing import InMemoryLog
 from tests.contract.test_plan_store_lists import ACTS, DONE, DRAFT, FAILED, LOOK, RUNS
 from tests.support.stories import Conversation, approve

@@ -9,7 +9,7 @@ from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.operations.rebuild import rebuild_from
 from services.plan_store.projection.projector import Projector
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.story import finish_action
 from shared.testing import InMemoryLog
 from tests.support.plan_store import rows

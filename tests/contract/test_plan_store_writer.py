@@ -14,7 +14,7 @@ from services.plan_store.projection import writer as writing_module
 from services.plan_store.projection.history import FoldedMessage, ProjectedSession
 from services.plan_store.projection.projector import Projector
 from services.plan_store.projection.rows import changes_for
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.log import StoredMessage
 from shared.testing import InMemoryLog
 from tests.support.plan_store import rows

@@ -15,8 +15,8 @@ from services.plan_store.handlers import RequestHandlers
 from services.plan_store.operations.rebuild import rebuild_from
 from services.plan_store.projection.projector import Projector
 from shared import store_api as api
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
 from shared.log import fork
 from shared.story import finish_action
 from shared.testing import InMemoryLog

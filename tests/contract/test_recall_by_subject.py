@@ -11,7 +11,7 @@ from services.plan_store.database import ProjectionDatabase
 from services.plan_store.operations.rebuild import rebuild_from
 from services.plan_store.projection.projector import Projector
 from shared import store_api as api
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.testing import InMemoryLog
 from tests.contract.test_plan_store_requests import Client
 from tests.contract.test_recall import ProjectedSessions, client, listed_memories, search, shop

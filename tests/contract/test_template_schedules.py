@@ -17,7 +17,7 @@ from services.plan_store.scheduler.template_runner import TemplateRunner
 from services.plan_store.scheduler.templates import TemplateStore, templates
 from shared import store_api as api
 from shared.bus import BusUnavailable
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from shared.log import Indeterminate, LogUnavailable
 from shared.templates.checks import fingerprints_of
 from shared.testing import InMemoryLog, InMemoryStore, InMemoryTemplateLog, session_ids

@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.async_api import Browser, Locator
 
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from tests.e2e.browser import Person, Tab
 from tests.support.bus import FakeBus
 from tests.support.parley import InProcess, in_process

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from shared.domain.session import SERVICE_OF
+from shared.domain.kernel.session import SERVICE_OF
 from tests.e2e.cli_runner import Cli, wait_for_exit
 from tests.e2e.parley_process import Client, Json, RunningParley
 from tests.support.http_client import http_client

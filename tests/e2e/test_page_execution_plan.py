@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Locator, expect
 
 from parley.events.values import Step
 from parley.protocol.tools import TOOLS_LIST, ToolPage, ToolSpec
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.plan_checks.steps import check_plan
 from tests.e2e.browser import NARROW, WIDE, Person, Tab
 from tests.e2e.parley_process import RunningParley

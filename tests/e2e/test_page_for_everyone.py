@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Browser, Locator, expect
 
 from parley.events.values import Step
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from tests.e2e.browser import Person
 from tests.support.gateway import SECRET, World, serving
 from tests.support.parley import in_process

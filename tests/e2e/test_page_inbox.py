@@ -6,9 +6,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from shared.domain import commands as c
-from shared.domain.plan_steps import is_held_up
-from shared.domain.session import USER_PHASES
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import USER_PHASES
+from shared.domain.steps.plan_steps import is_held_up
 from shared.story import Story
 from shared.testing import session_ids
 from tests.e2e.browser import Tab

@@ -11,7 +11,7 @@ from playwright.async_api import Browser, expect
 
 from parley.events import Due, SessionEvent
 from services.gateway.live import socket
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.log import LogUnavailable
 from tests.e2e.browser import Person, Tab
 from tests.support import serving as any_app

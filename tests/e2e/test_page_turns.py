@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, WebSocket, expect
 
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.story import Story
 from tests.e2e.browser import Tab
 from tests.e2e.keyboard import Keyboard

@@ -8,7 +8,7 @@ import pytest
 from chaos.process import ROOT
 from parley.events import SessionEvent, envelope
 from parley.events.envelope import FORMAT
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from shared.log import SessionAtPosition, accept
 from shared.store import PlanStoreClient
 from shared.store_api import DEAD_LIST, HEALTH

@@ -24,7 +24,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from cli.operate.ports import free_port
-from shared.domain.session import SERVICE_OF
+from shared.domain.kernel.session import SERVICE_OF
 from tests.e2e.parley_process import ROOT, RunningParley, running_parley
 from tests.support.http_client import http_client
 from tests.support.serving import serving

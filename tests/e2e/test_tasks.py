@@ -14,7 +14,7 @@ from packs.retail.tasks.scenarios import ScenarioDeck
 from packs.retail.tasks.validate import validate_all
 from parley.client import Parley
 from parley.events.values import SessionSettings
-from shared.domain.transcript_queries import questions
+from shared.domain.transcript.queries import questions
 from tests.e2e.cli_runner import Cli, wait_for_exit
 from tests.e2e.parley_process import RunningParley
 from tests.support.store import STORE

@@ -14,8 +14,8 @@ from services.executor.sources.packs import own_world_name
 from services.generator.agentflow import AnswerDraft
 from services.planner.agentflow_prompt import Planned, TurnDraft
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from tests.support.prompt_sections import sections_of

@@ -17,7 +17,7 @@ from services.generator.agentflow import AnswerDraft
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
 from services.verifier.agentflow import TurnVerdict
 from shared.bus import Bus
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from shared.worker import WorkerApplication, WorkerOverrides

@@ -13,9 +13,9 @@ from shared.bus import Bus, BusUnavailable
 from shared.bus.artefacts import MAX_BYTES
 from shared.bus.jetstream_api import subjects_of
 from shared.bus.provision import check, provision
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.session import Session
 from shared.log import EventTooLarge, SessionAtPosition, commit
 from shared.settings import Settings
 from shared.store import PlanStoreClient

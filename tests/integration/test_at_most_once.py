@@ -20,7 +20,7 @@ from services.generator.agentflow import AnswerDraft
 from services.plan_store.app import PlanStore
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
 from shared.bus import Bus
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.llm import Prompt, ScriptedModel
 from shared.llm.scripted import Scripted
 from shared.settings import Settings

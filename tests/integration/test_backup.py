@@ -18,8 +18,8 @@ from services.plan_store.operations.rebuild import rebuild
 from shared.bus import Bus, snapshot
 from shared.bus.provision import check, provision
 from shared.bus.topology import SESSIONS, TIMERS
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.log import EXPECTED_SEQUENCE, EXPECTED_SEQUENCE_SUBJECT, MESSAGE_ID, SessionAtPosition, commit
 from shared.settings import Settings
 from shared.store import PlanStoreClient

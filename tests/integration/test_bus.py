@@ -11,8 +11,8 @@ from nats.aio.client import Client
 
 from shared.bus import Bus, BusUnavailable, Delivery, Unprocessable, subscribers
 from shared.bus.provision import check, provision
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.log import SessionAtPosition, VersionConflict, commit
 from shared.services import Consumer
 from shared.settings import Settings

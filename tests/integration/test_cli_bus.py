@@ -18,8 +18,8 @@ from cli.talk import publish, sessions, tail
 from parley.events import dump_event, facts
 from parley.events.values import Step
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.settings import Settings
 from shared.store import PlanStoreClient
 from shared.store_api import DeadPage, DeadRecord, ParkedRecord, SessionPage, SessionSummary

@@ -19,9 +19,9 @@ from cli.chat.terminal import TerminalFrontend
 from parley.client import Parley
 from parley.events import parse_event
 from parley.events.values import Check, Step
-from shared.domain import commands as c
-from shared.domain.decide import AnyCommand
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import AnyCommand
 from shared.environment import child_environment
 from shared.story import finish_action
 from tests.support.gateway import World, serving

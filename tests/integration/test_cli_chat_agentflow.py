@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 
 from parley.events.values import ActionSpec
 from parley.protocol.tools import TOOLS_LIST, TOOLS_PREVIEW, Change, Preview, PreviewCall, ToolPage, ToolSpec
-from shared.domain import commands as c
-from shared.domain.decide import AnyCommand
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import AnyCommand
 from shared.story import finish_action
 from tests.integration.test_cli_chat import CTRL_D, ENTER, Services, script, sitting
 from tests.support.gateway import World, serving

@@ -6,7 +6,7 @@ import pytest
 
 from rehearsal.app import build
 from shared.bus import Bus
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.llm import ModelByTask
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings

@@ -18,7 +18,7 @@ from services.plan_store.app import PlanStore
 from services.plan_store.operations.health import FillingCancelled
 from services.plan_store.operations.rebuild import rebuild
 from shared.bus import Bus
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.settings import Settings
 from shared.store import PlanStoreClient
 from shared.unavailable import DAMAGED

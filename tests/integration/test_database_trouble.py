@@ -14,8 +14,8 @@ from packs.retail.store import Worlds
 from parley.events.values import SessionSettings
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.log import SessionAtPosition, commit
 from shared.settings import Settings
 from shared.store import PlanStoreClient

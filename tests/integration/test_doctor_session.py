@@ -14,7 +14,7 @@ from services.plan_store.app import PlanStore
 from services.planner.conversation import PlanDraft
 from shared.bus import Bus, Delivery, Unprocessable
 from shared.bus.topology import SESSIONS
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.llm import ScriptedModel
 from shared.log import fork
 from shared.settings import Settings

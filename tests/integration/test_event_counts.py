@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.decide import AnyCommand
-from shared.domain.session import Session
-from shared.domain.state import Action
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Action
+from shared.domain.rules.decide import AnyCommand
 from shared.settings import Settings
 from tests.support.rehearsal_server import rehearsal_server
 from tests.support.stack import Person, working

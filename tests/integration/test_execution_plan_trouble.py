@@ -11,9 +11,9 @@ import pytest
 from parley.client import Parley
 from parley.events import facts
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.batches import running_actions
-from shared.domain.plan_steps import task_status
+from shared.domain.kernel import commands as c
+from shared.domain.steps.plan_steps import task_status
+from shared.domain.turn.batches import running_actions
 from shared.settings import Settings
 from tests.integration.test_execution_plan import CANCEL, LOOK, WHO, approve, open_session, order_status, plan
 from tests.integration.test_execution_plans_rest import serving_plans

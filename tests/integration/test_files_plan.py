@@ -15,9 +15,9 @@ from services.gateway.ports import DeferredLog
 from services.plan_store.app import PlanStore
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.files import object_name
-from shared.domain.session import Session, undecided_actions
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session, undecided_actions
+from shared.domain.turn.files import object_name
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from shared.store import PlanStoreClient

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from scripts.first_message import GUIDE, listed, walk
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.log import StoredMessage
 from tests.support.bus import FakeBus, FeedingLog
 from tests.support.gateway import World, client, serving

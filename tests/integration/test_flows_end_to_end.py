@@ -16,8 +16,8 @@ from parley.events import facts, parse_event
 from parley.events.values import SessionSettings
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.settings import Settings
 from tests.support.executors import executor
 from tests.support.flow_walk import waiting, walked

@@ -12,8 +12,8 @@ from parley.events.values import SessionSettings
 from services.gateway.rest import flows
 from services.gateway.rest.flow_models import ChatRequest
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.settings import Settings
 from tests.support.flow_walk import walked
 from tests.support.rehearsal_server import rehearsal_server

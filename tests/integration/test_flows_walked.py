@@ -8,7 +8,7 @@ from typing import Any
 from packs.retail.store import Worlds
 from parley.events.values import Planning, SessionSettings
 from shared.bus import Bus
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.llm import ModelByTask
 from shared.settings import Settings
 from tests.support.flow_walk import walked

@@ -11,11 +11,11 @@ from parley.events.values import ActionSpec, Step
 from services.generator.conversation import CodeDraft
 from shared.bus import Bus
 from shared.bus.connection import address
-from shared.domain import commands as c
-from shared.domain.decide import decide, due
-from shared.domain.evolve import evolve
-from shared.domain.session import Session, undecided_actions
-from shared.domain.wording import UNCERTAIN_OPTIONS
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session, undecided_actions
+from shared.domain.kernel.wording import UNCERTAIN_OPTIONS
+from shared.domain.rules.decide import decide, due
 from shared.llm import ScriptedModel
 from shared.log import SessionAtPosition, accept, guard_headers, subject_of
 from shared.settings import Settings

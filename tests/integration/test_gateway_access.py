@@ -16,7 +16,7 @@ from services.gateway import readiness
 from services.gateway.access.auth import COOKIE, derive_key
 from services.gateway.app import build
 from services.gateway.rest.page import NONCE_PLACEHOLDER, SAFE_HEADERS
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from tests.support.gateway import SECRET, TOKEN, World, client, serving
 from tests.support.http_client import http_client
 from tests.support.timeouts import WAIT_TIMEOUT

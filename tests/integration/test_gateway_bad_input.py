@@ -5,7 +5,7 @@ from typing import Any
 
 from parley.protocol.bounds import MAX_MESSAGE_BYTES
 from services.gateway.live.http_protocol import MAX_FRAME_BYTES
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from tests.support.gateway import World, client, serving
 
 BAD: list[tuple[str, str]] = [

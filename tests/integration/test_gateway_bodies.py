@@ -13,7 +13,7 @@ from parley.events.values import Step
 from parley.protocol.tools import TOOLS_LIST, ToolPage, ToolSpec
 from services.gateway.api_errors import ApiError
 from services.gateway.messages.parsing import MAX_DEPTH, parse_message
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.store_api import JournalPage
 from tests.support.gateway import World
 

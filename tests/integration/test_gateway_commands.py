@@ -10,8 +10,8 @@ from parley.protocol.client import Approval
 from services.gateway.access.users import LOCAL_USER
 from services.gateway.app import build
 from services.gateway.messages import handlers
-from shared.domain import commands as c
-from shared.domain.errors import CommandRefused
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import CommandRefused
 from shared.log import SessionAtPosition, StoredMessage
 from tests.support.gateway import FakeStore, World, client, gateway_settings, serving
 from tests.support.http_client import http_client

@@ -6,7 +6,7 @@ import pytest
 
 from parley.events.values import ModelCall
 from parley.protocol.server import SERVER_MESSAGES, Delta
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from tests.support.gateway import World, client, serving
 from tests.support.stories import CODE
 

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from parley.events.values import ActionSpec, FileRef
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.story import finish_action
 from tests.support.gateway import World, serving
 from tests.support.http_client import http_client

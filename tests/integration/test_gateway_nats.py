@@ -18,7 +18,7 @@ from services.gateway.app import build
 from services.gateway.ports import DeferredLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.services import WORKERS
 from shared.settings import Settings
 from shared.store import PlanStoreClient

@@ -11,7 +11,7 @@ import pytest
 from parley.client import Parley, RequestRefused
 from parley.events.values import ActionSpec
 from parley.protocol.server import SERVER_MESSAGES
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from tests.e2e.store_user import PENDING, USER
 from tests.support.gateway import World, client, serving
 from tests.support.parley import in_process

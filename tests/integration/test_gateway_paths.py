@@ -7,7 +7,7 @@ import httpx2
 
 from parley.events.values import SessionSettings
 from parley.protocol.flows import FLOWS_LIST
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from tests.support.flow_services import SQL, Services, flows_for
 from tests.support.gateway import Client, World, client, serving
 from tests.support.http_client import http_client

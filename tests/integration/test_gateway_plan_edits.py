@@ -4,8 +4,8 @@ from typing import Any
 
 from parley.events.values import Step
 from parley.protocol.tools import TOOLS_LIST, ToolPage, ToolSpec
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from tests.support.gateway import Client, World, client, serving
 
 ORDER = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}

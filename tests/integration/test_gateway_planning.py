@@ -10,8 +10,8 @@ import httpx2
 
 from parley.protocol.flows import FLOWS_LIST
 from services.gateway.rest.flow_models import MIN_WAIT
-from shared.domain import commands as c
-from shared.domain.messages import chat_history
+from shared.domain.kernel import commands as c
+from shared.domain.transcript.messages import chat_history
 from tests.support.flow_services import SQL, Services, flows_for
 from tests.support.gateway import World, client, serving
 from tests.support.http_client import http_client

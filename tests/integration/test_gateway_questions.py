@@ -7,7 +7,7 @@ from cli.gateway import GatewayAddress
 from cli.mcp.server import build_server
 from parley.client import Parley
 from parley.events.values import FurtherQuestion, Option
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from tests.support.gateway import Client, World, client, serving
 
 EXTRAS = (Option(key="1", label="Sound"), Option(key="2", label="High scores"))

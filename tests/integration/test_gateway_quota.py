@@ -20,7 +20,7 @@ from services.gateway.live import channel
 from services.gateway.live.hub import while_connected
 from services.gateway.rest import sessions
 from services.gateway.rest.requests import ResponseBackpressure
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from tests.support.gateway import SECRET, World, client, gateway_settings, serving
 from tests.support.http_client import http_client
 from tests.support.stories import STEPS

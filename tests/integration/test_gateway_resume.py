@@ -8,7 +8,7 @@ import pytest
 
 from services.gateway.live import channel, socket
 from services.gateway.live.subscription import SendQueue
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from tests.support.gateway import Client, World, client, serving
 
 

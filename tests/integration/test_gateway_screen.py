@@ -11,9 +11,9 @@ from parley.client.screen import Screen
 from parley.events import SessionEvent
 from parley.protocol.screen import SCREEN_MESSAGES, ScreenEvent, ScreenSnapshot
 from parley.protocol.server import Delta
-from shared.domain import commands as c
-from shared.domain.decide import due
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import due
 from shared.log import SessionAtPosition, accept
 from tests.logs.recorded import load
 from tests.support.gateway import Client, World, client, serving

@@ -7,7 +7,7 @@ import pytest
 
 from parley.events.values import ActionSpec
 from parley.protocol.tools import TOOLS_LIST, TOOLS_PREVIEW, Change, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.story import finish_action
 from tests.support.gateway import World, client, serving
 from tests.support.http_client import http_client

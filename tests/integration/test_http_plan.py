@@ -7,8 +7,8 @@ import pytest
 
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.session import undecided_actions
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import undecided_actions
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from tests.support.http_server import HttpServer, Received, http_server, response

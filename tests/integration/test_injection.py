@@ -28,10 +28,10 @@ from services.generator.agentflow import AnswerDraft
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft, TurnReply
 from services.verifier.agentflow import TurnVerdict, TurnVerdictReply
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.errors import Stale
-from shared.domain.session import Session, undecided_actions
-from shared.domain.state import Action
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import Stale
+from shared.domain.kernel.session import Session, undecided_actions
+from shared.domain.kernel.state import Action
 from shared.llm import Prompt, ScriptedModel
 from shared.llm.scripted import Scripted
 from shared.llm.sections import section

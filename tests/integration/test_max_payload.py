@@ -16,8 +16,8 @@ from services.gateway.app import build
 from services.plan_store.app import PlanStore
 from shared.bus import Bus, MessageTooLarge
 from shared.bus.provision import ProvisionError, provision
-from shared.domain import commands as c
-from shared.domain.session import SESSION
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import SESSION
 from shared.settings import Settings
 from shared.store import PlanStoreClient
 from shared.story import finish_action

@@ -19,7 +19,7 @@ from cli.gateway import GatewayAddress
 from cli.mcp import server as module
 from cli.operate.ports import free_port
 from parley.events.values import ActionSpec
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.log import SessionAtPosition
 from shared.settings import Settings
 from tests.e2e.parley_process import ROOT

@@ -13,10 +13,10 @@ from services.generator.agentflow import AnswerDraft
 from services.plan_store.app import PlanStore
 from services.planner.conversation import PlanDraft, draft_plan
 from shared.bus import Bus, Delivery
-from shared.domain import commands as c
-from shared.domain.commands import Command
-from shared.domain.session import Session
-from shared.domain.worker_commands import WorkerCommand
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import Command
+from shared.domain.kernel.session import Session
+from shared.domain.rules.worker_commands import WorkerCommand
 from shared.llm.scripted import Scripted
 from shared.log import LogUnavailable, SessionAtPosition, StoredMessage
 from shared.settings import Settings

@@ -18,10 +18,10 @@ from services.plan_store.app import PlanStore
 from services.plan_store.operations import health as store_metrics
 from shared.bus import Bus, Delivery, Unprocessable
 from shared.bus.deliveries import record_lag
-from shared.domain import commands as c
-from shared.domain.decide import decide, due
-from shared.domain.evolve import evolve
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import decide, due
 from shared.environment import child_environment
 from shared.log import VersionConflict
 from shared.settings import Settings

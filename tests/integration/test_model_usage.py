@@ -11,9 +11,9 @@ from parley.events import Due, SessionEvent
 from parley.events.values import SessionSettings
 from services.planner.conversation import PlanDraft, PlanReply, draft_plan
 from shared.bus import Delivery
-from shared.domain import commands as c
-from shared.domain.session import Session
-from shared.domain.worker_commands import WorkerCommand
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.rules.worker_commands import WorkerCommand
 from shared.llm import ModelFailed, ScriptedModel
 from shared.llm.scripted import Prompt, Scripted
 from shared.log import LogUnavailable

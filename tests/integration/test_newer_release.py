@@ -14,8 +14,8 @@ from parley.events.values import ActionSpec, SessionSettings
 from services.plan_store.app import PlanStore
 from services.planner.conversation import PlanDraft, draft_plan
 from shared.bus import Bus, Delivery, Unprocessable
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.llm import ScriptedModel
 from shared.log import UpgradeNeeded, commit
 from shared.settings import Settings

@@ -14,10 +14,10 @@ from parley.protocol.tools import ToolSpec
 from services.executor.handlers import Executor
 from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.domain.errors import CommandRefused
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.errors import CommandRefused
+from shared.domain.kernel.session import Session
 from shared.llm import ScriptedModel
 from shared.log import commit
 from shared.settings import Settings

@@ -22,11 +22,11 @@ from shared.bus import Bus
 from shared.bus.connection import address
 from shared.bus.topology import SESSIONS, consumers, streams
 from shared.bus.users import USERS, inbox, permissions
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import decide, due
-from shared.domain.evolve import evolve
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import decide, due
 from shared.log import MESSAGE_ID, SessionAtPosition, StoredMessage, accept, guard_headers, subject_of
 from shared.services import JUDGEMENTS, MESSAGES, OPERATOR, SERVICES, STOPS, WORKERS
 from shared.settings import Settings

@@ -12,8 +12,8 @@ from parley.events.values import Service, SessionSettings
 from services.plan_store.app import PlanStore
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.session import Session, undecided_actions
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session, undecided_actions
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from tests.support.stack import Person, working

@@ -20,10 +20,10 @@ from services.plan_store.database import ProjectionDatabase
 from shared import store_api as api
 from shared.bus import Bus, Delivery, Unprocessable
 from shared.bus.provision import provision
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import AnyCommand
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import AnyCommand
 from shared.environment import child_environment
 from shared.log import LogUnavailable, SessionAtPosition, commit
 from shared.settings import Settings

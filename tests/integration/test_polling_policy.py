@@ -11,9 +11,9 @@ from parley.events.values import SessionSettings
 from services.plan_store.app import PlanStore
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.polling import polls_by_action
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.steps.polling import polls_by_action
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from tests.integration.test_plan_steps import SERVICES, step

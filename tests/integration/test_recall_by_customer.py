@@ -14,8 +14,8 @@ from services.planner.conversation import PlanDraft, TextStep
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from services.verifier.agentflow import TurnVerdict
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.llm.scripted import Prompt, Scripted, ScriptedModel
 from shared.settings import Settings
 from shared.store import PlanStoreClient

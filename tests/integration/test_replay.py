@@ -13,7 +13,7 @@ from packs.retail.store import Worlds
 from parley.events.values import ActionSpec, SessionSettings
 from services.executor.sources.packs import own_world_name
 from shared.bus import Bus
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from tests.support.needs import TAU_BENCH, needs_tau_bench

@@ -13,8 +13,8 @@ from services.generator.agentflow import AnswerDraft
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.llm.scripted import Scripted
 from shared.settings import Settings
 from tests.support import stack

@@ -14,7 +14,7 @@ from parley.client.socket import Link
 from parley.protocol import client as m
 from parley.protocol import server as s
 from services.gateway.views.protocol1 import snapshot
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from tests.support.timeouts import WAIT_TIMEOUT
 from tests.unit.test_cli_chat_view import PLAN, ChatScenario, greeting
 

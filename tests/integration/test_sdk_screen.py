@@ -10,7 +10,7 @@ from parley.client.endpoint import Endpoint
 from parley.protocol import client as m
 from parley.protocol.screen import ScreenEvent, ScreenSnapshot
 from services.gateway.views import screen_messages
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from tests.integration.test_sdk_connection import GatewayConnection, gateway
 from tests.support.gateway import World, serving
 from tests.support.stories import approve

@@ -8,10 +8,10 @@ import pytest
 from parley.client import Parley
 from parley.events import facts
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.batches import running_actions
-from shared.domain.errors import OutOfTurn
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import OutOfTurn
+from shared.domain.kernel.session import Session
+from shared.domain.turn.batches import running_actions
 from shared.settings import Settings
 from tests.integration.test_execution_plan import (
     BY_REFERENCE,

@@ -8,8 +8,8 @@ import pytest
 
 from parley.events import facts
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.settings import Settings
 from tests.e2e.parley_process import descendants
 from tests.support.rehearsal_server import RehearsalServer, rehearsal_server

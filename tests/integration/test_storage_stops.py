@@ -19,8 +19,8 @@ from services.gateway.app import build
 from services.gateway.ports import DeferredLog
 from shared.bus import Bus
 from shared.bus.provision import provision
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.log import LogFull, SessionAtPosition, commit
 from shared.settings import Settings
 from shared.store import PlanStoreClient

@@ -14,7 +14,7 @@ from services.plan_store.app import PlanStore
 from services.planner.conversation import draft_plan
 from shared.bus import Bus, BusUnavailable, Delivery, connection
 from shared.bus.provision import provision
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.environment import child_environment
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings

@@ -12,10 +12,10 @@ from parley.events.values import SessionSettings
 from parley.protocol.server import Delta
 from services.planner.conversation import PlanDraft, draft_plan
 from shared.bus import Bus, Delivery, Unprocessable
-from shared.domain import commands as c
-from shared.domain.decide import decide
-from shared.domain.session import Session
-from shared.domain.worker_commands import WorkerCommand
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import decide
+from shared.domain.rules.worker_commands import WorkerCommand
 from shared.llm import ModelFailed, ScriptedModel
 from shared.log import LogUnavailable, SessionAtPosition
 from shared.settings import Settings

@@ -11,10 +11,10 @@ from parley.events.values import ActionSpec, Step
 from services.generator import app as generating
 from services.verifier import app as verifying
 from shared.bus import Bus
-from shared.domain import commands as c
 from shared.domain import workflows
-from shared.domain.state import Plan, Turn
-from shared.domain.workflow import PLAN_REVIEW, Edge, Workflow
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.state import Plan, Turn
+from shared.domain.kernel.workflow import PLAN_REVIEW, Edge, Workflow
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from shared.worker import WorkContext

@@ -3,7 +3,7 @@
 import pytest
 
 from shared.bus import Bus
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
 from tests.support.stack import Person, working

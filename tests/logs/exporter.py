@@ -8,8 +8,8 @@ import hashlib
 import json
 from typing import Any
 
-from shared.domain.session import Session
-from shared.domain.state import Action, Code, Plan, Turn
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Action, Code, Plan, Turn
 
 State = dict[str, Any]
 

@@ -7,11 +7,11 @@ from pydantic import JsonValue
 
 from parley.events.values import ActionSpec, SessionSettings, Step, Workflow
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.actors import KEEPER
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import AnyCommand
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.actors import KEEPER
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import AnyCommand
 from shared.log import commit, fork
 from tests.conftest import person
 from tests.support.rehearsal_server import RehearsalServer

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from parley.events import SessionEvent, dump_event
-from shared.domain.decide import due
-from shared.domain.evolve import evolve
-from shared.domain.session import Session
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import due
 from shared.log import StoredMessage, guard_headers, subject_of
 from tests.logs.recorded import AT, RecordedLog, record_messages
 from tests.unit.domain.test_machine import Schedules, Shape

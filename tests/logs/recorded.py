@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shared.domain.decide import due
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import due
 from shared.log import SessionAtPosition, StoredMessage, accept
 from tests.logs.exporter import State, digest, export
 

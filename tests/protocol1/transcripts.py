@@ -17,7 +17,7 @@ from pathlib import Path
 
 from parley.protocol.server import Delta, ServerMessage
 from services.gateway.views import protocol1
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from shared.log import SessionAtPosition, accept
 from tests.logs.recorded import RecordedLog, load, load_random, names
 

@@ -13,11 +13,11 @@ from services.planner import flow_prompt as paths
 from services.planner.tools import ToolChoice
 from services.verifier import agentflow as turn_verdicts
 from services.verifier import conversation as run_verdicts
-from shared.domain.commands import Work
-from shared.domain.compaction import within
-from shared.domain.fast_replace import replace
-from shared.domain.plan_approval import starts_by_setting
-from shared.domain.session import Session
+from shared.domain.kernel.commands import Work
+from shared.domain.kernel.fast_replace import replace
+from shared.domain.kernel.session import Session
+from shared.domain.plan.approval import starts_by_setting
+from shared.domain.transcript.compaction import within
 from shared.domain.workflows import workflow_of_work
 from shared.llm import Message
 from shared.settings import Settings

@@ -10,10 +10,10 @@ from parley.events.values import ActionSpec, Artefact, Effect, SessionSettings, 
 from parley.protocol.tools import ToolSpec
 from services.executor.handlers import Executor
 from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
-from shared.domain.commands import Work
-from shared.domain.dialogue import Words
-from shared.domain.session import Session
-from shared.domain.state import Action, Turn
+from shared.domain.kernel.commands import Work
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Action, Turn
+from shared.domain.transcript.dialogue import Words
 from shared.llm import ScriptedModel
 from shared.log import SessionAtPosition
 from shared.settings import Settings

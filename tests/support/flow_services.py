@@ -8,14 +8,14 @@ from pydantic import JsonValue
 from parley.events.values import ActionSpec, PathPlan, Step
 from parley.protocol.flows import FlowPage, FlowSpec, ListFlows, NodeSpec, tool_of
 from services.gateway.ports import GatewayBus
-from shared.domain import commands as c
-from shared.domain.batches import next_batch, running_actions
-from shared.domain.decide import AnyCommand
-from shared.domain.errors import CommandRefused
-from shared.domain.flow_paths import outputs
-from shared.domain.session import Session
-from shared.domain.state import Turn
-from shared.domain.transcript_queries import questions
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import CommandRefused
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Turn
+from shared.domain.rules.decide import AnyCommand
+from shared.domain.transcript.queries import questions
+from shared.domain.turn.batches import next_batch, running_actions
+from shared.domain.turn.flow_paths import outputs
 from shared.flows import full_path, split_tool_name
 from shared.log import Indeterminate, LogUnavailable, ReplicatedLog, VersionConflict
 from shared.retry import retry_while_unavailable

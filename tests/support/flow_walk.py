@@ -14,9 +14,9 @@ from services.executor.handlers import Executor
 from services.executor.sources.nodes import NodeTools
 from services.executor.tool_requests import ToolRequests
 from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
-from shared.domain import commands as c
-from shared.domain.session import Session
-from shared.domain.state import Action
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Action
 from shared.llm import ModelByTask
 from shared.log import TimedLog
 from shared.settings import Settings

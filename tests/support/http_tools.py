@@ -10,7 +10,7 @@ from packs.http.exchange import ExchangeLimits
 from packs.http.pack import HttpPack
 from services.executor.sources.packs import PackSource
 from services.executor.tools import Registry, ToolInvocation, ToolResult
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from shared.settings import Settings
 from tests.support.http_server import HttpServer
 

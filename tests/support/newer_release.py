@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from parley.events import dump_event, envelope
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import AnyCommand, decide, due
-from shared.domain.evolve import evolve
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.evolve import evolve
+from shared.domain.rules.decide import AnyCommand, decide, due
 from shared.log import SessionAtPosition, guard_headers, subject_of
 
 NEEDS: dict[str, Any] = {"needs": envelope.FORMAT + 1}

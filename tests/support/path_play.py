@@ -26,10 +26,10 @@ from services.generator.app import write
 from services.planner.app import open_planner
 from services.verifier.app import verify
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import AnyCommand
-from shared.domain.session import Session, undecided_actions
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.session import Session, undecided_actions
+from shared.domain.rules.decide import AnyCommand
 from shared.llm import ModelFailed, ModelRequest, ScriptedModel
 from shared.log import SessionAtPosition, accept, commit
 from shared.settings import Settings

@@ -3,9 +3,9 @@
 from typing import Any
 
 from parley.events.values import ActionSpec, NodeProposal, PathPlan
-from shared.domain import commands as c
-from shared.domain import flow_paths
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.turn import flow_paths
 from shared.story import finish_action
 from tests.support.stories import Conversation, spent
 

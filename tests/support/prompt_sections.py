@@ -2,9 +2,9 @@
 
 import re
 
-from shared.domain.compaction import within
-from shared.domain.fast_replace import replace
-from shared.domain.session import Session
+from shared.domain.kernel.fast_replace import replace
+from shared.domain.kernel.session import Session
+from shared.domain.transcript.compaction import within
 from shared.settings import Settings
 from shared.worker.context import BYTES_PER_TOKEN
 

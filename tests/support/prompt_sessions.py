@@ -17,7 +17,7 @@ from parley.events.values import (
     Step,
     Waiting,
 )
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.story import StoryLine, finish_action
 from tests.unit.domain.spec import allow, approve
 

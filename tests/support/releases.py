@@ -33,7 +33,7 @@ NEXT = {
         '    type: Literal["plan.drafted"] = "plan.drafted"\n',
         '    type: Literal["plan.drafted"] = "plan.drafted"\n    mood: str = ""\n',
     ),
-    "shared/domain/plan_commands.py": (
+    "shared/domain/plan/commands.py": (
         "**event_meta(session, meta, facts.PlanDrafted),",
         f'**(event_meta(session, meta, facts.PlanDrafted) | {{"needs": {FORMAT + 1}}}), mood="calm",',
     ),

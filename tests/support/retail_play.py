@@ -34,15 +34,15 @@ from services.planner.agentflow_prompt import TurnReply, tool_line
 from services.planner.tools import MAX_SHOWN_CALLS
 from services.verifier.agentflow import TurnVerdictReply
 from services.verifier.app import verify
-from shared.domain import commands as c
-from shared.domain.batches import actions_to_start, running_actions
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import AnyCommand, decide
-from shared.domain.dialogue import TranscriptEntry
-from shared.domain.evolve import evolve
-from shared.domain.memory import text_of
-from shared.domain.session import Session
-from shared.domain.user_commands import UserCommand
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import AnyCommand, decide
+from shared.domain.rules.user_commands import UserCommand
+from shared.domain.transcript.dialogue import TranscriptEntry
+from shared.domain.transcript.memory import text_of
+from shared.domain.turn.batches import actions_to_start, running_actions
 from shared.llm.sections import prompt
 from shared.llm.types import Message
 from shared.settings import Settings

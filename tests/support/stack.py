@@ -12,8 +12,8 @@ from services.generator import app as generator
 from services.planner import app as planner
 from services.verifier import app as verifier
 from shared.bus import Bus, Delivery
-from shared.domain.decide import AnyCommand
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import AnyCommand
 from shared.llm import Model
 from shared.log import LogUnavailable, SessionAtPosition
 from shared.retry import retry_while_unavailable

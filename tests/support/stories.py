@@ -4,8 +4,8 @@ from typing import Any
 from uuid import uuid4
 
 from parley.events.values import Check, ModelCall, Step
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.log import ReplicatedLog
 from shared.story import Story, finish_action
 

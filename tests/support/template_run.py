@@ -14,7 +14,7 @@ from parley.events.values import Planning, SessionSettings
 from services.generator.agentflow import AnswerDraft
 from services.planner.agentflow_prompt import Planned, TurnDraft
 from shared.bus import Bus
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from shared.testing import InMemoryStore

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from parley.protocol.server import Delta
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from tests.support.stack import Person
 from tests.support.timeouts import WAIT_TIMEOUT
 

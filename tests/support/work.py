@@ -1,7 +1,7 @@
 """What a service is given for its work on a session, over a log in memory."""
 
 from parley.events.values import Service
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from shared.llm import ScriptedModel
 from shared.log import SessionAtPosition
 from shared.settings import Settings

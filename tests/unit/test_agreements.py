@@ -8,9 +8,9 @@ from parley.events.values import Service
 from services.generator.app import write
 from services.planner.app import Planner
 from services.planner.flow import PathPlanner
-from shared.domain import commands as c
-from shared.domain.decide import AnyCommand
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import AnyCommand
 from shared.llm.dialogue import agreement_reply
 from shared.story import StoryLine
 from shared.worker import WorkContext

@@ -13,15 +13,15 @@ RULES = tuple(path for path in sources("shared/domain") if not is_within(path, *
 
 
 def test_no_other_module_of_the_domain_reads_it() -> None:
-    assert "shared/domain/decide.py" in map(name, RULES)
+    assert "shared/domain/rules/decide.py" in map(name, RULES)
     assert [f"{name(path)}:{line}" for path in RULES for line in sorted(transcript_reads(path))] == []
 
 
 def test_only_evolve_imports_what_makes_it_and_nothing_imports_what_it_says() -> None:
-    readers = forbidden_imports(RULES, "shared.domain.transcript", "shared.domain.transcript_queries")
+    readers = forbidden_imports(RULES, "shared.domain.transcript.entries", "shared.domain.transcript.queries")
     assert readers == [
-        "shared/domain/evolve.py imports shared.domain.transcript",
-        "shared/domain/evolve.py imports shared.domain.transcript.with_transcript",
+        "shared/domain/kernel/evolve.py imports shared.domain.transcript.entries",
+        "shared/domain/kernel/evolve.py imports shared.domain.transcript.entries.with_transcript",
     ]
 
 

@@ -35,7 +35,7 @@ def test_only_views_make_the_views_of_a_session() -> None:
     made = {
         name(path): models
         for path in sources("services/gateway", "cli", "parley")
-        if "shared.domain.session.Session" in imports(path) and not is_within(path, VIEWS)
+        if "shared.domain.kernel.session.Session" in imports(path) and not is_within(path, VIEWS)
         if (models := constructed_models(path, *VIEW_MODELS))
     }
     assert made == MAKE_VIEW_MODELS

@@ -7,9 +7,9 @@ import pytest
 from chaos.conversation import Conversation
 from parley.events import facts
 from parley.events.values import ActionAttempt, Effect, SessionSettings, Step
-from shared.domain import commands as c
-from shared.domain.event_meta import event_meta
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.rules.event_meta import event_meta
 from shared.story import Story, StoryLine
 
 ASK, ANSWER = c.Say(text="How long?"), c.AnswerRemark(text="Not long.")

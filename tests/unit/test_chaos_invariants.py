@@ -16,8 +16,8 @@ from chaos.process import ProcessExit
 from chaos.reconnecting_client import SocketRecord
 from parley.events import dump_event
 from parley.events.values import ActionSpec, ModelCall, SessionSettings, Step
-from shared.domain import commands as c
-from shared.domain.session import undecided_actions
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import undecided_actions
 from shared.log import EXPECTED_SEQUENCE, MESSAGE_ID, StoredMessage, guard_headers, subject_of
 from shared.story import Story, finish_action
 

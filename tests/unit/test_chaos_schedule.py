@@ -9,7 +9,7 @@ from chaos.poison_messages import POISON_HEADER, poison_message
 from chaos.schedule import CLUSTER_KINDS, KINDS, POISON_KINDS, POSTGRES_KINDS, TABLES, ScheduledFault, schedule
 from chaos.user_scripts import WEIGHTS, UserScripts
 from parley.events import parse_event
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from shared.log import SessionAtPosition, accept
 from tests.support.store import STORE
 from tests.unit.test_chaos_invariants import recorded_session

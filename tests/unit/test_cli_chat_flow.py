@@ -19,7 +19,7 @@ from parley.events.values import ActionSpec, NodeProposal, PathPlan
 from parley.protocol import client as m
 from parley.protocol.screen import QuestionSection
 from parley.protocol.words import HINTS
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.story import finish_action
 from tests.support.flow_services import FORM, OUTPUTS
 from tests.unit.test_cli_chat_turns import rendered

@@ -11,7 +11,7 @@ from cli.chat.state import ChatView
 from parley.events.values import ActionSpec, Step
 from parley.protocol import client as m
 from parley.protocol.words import HINTS, REVIEW, STATUS, TERMINAL
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.story import finish_action
 from tests.unit.test_cli_chat_view import ChatScenario
 

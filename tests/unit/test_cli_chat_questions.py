@@ -9,7 +9,7 @@ from cli.chat.state import ChatView
 from parley.events.values import FurtherQuestion, Option
 from parley.protocol import client as m
 from parley.protocol.words import HINTS
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from tests.unit.test_cli_chat_view import ChatScenario, sent
 
 EXTRAS = tuple(Option(key=str(n), label=label) for n, label in enumerate(("Sound", "High scores", "Two players"), 1))

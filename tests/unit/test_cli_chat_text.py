@@ -24,7 +24,7 @@ from parley.protocol import client as m
 from parley.protocol import server as s
 from parley.protocol.journal import ActionEntry
 from parley.protocol.views import CodeView, PlanView
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.story import finish_action
 from tests.unit.test_cli_chat_view import ChatScenario, coded, delta, greeting
 

@@ -21,7 +21,7 @@ from parley.protocol import client as m
 from parley.protocol.bounds import OwnAction
 from parley.protocol.pages import SessionRow, SessionRows
 from parley.protocol.tools import Change, Preview, ToolPage, ToolSpec
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.store_api import LibraryEntry, LibraryPage, MemoryPage, MemoryRecord
 from shared.story import finish_action
 from tests.unit.test_cli_chat_view import AT, ChatScenario, sent

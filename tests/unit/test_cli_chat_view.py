@@ -16,12 +16,12 @@ from parley.protocol import client as m
 from parley.protocol import server as s
 from parley.protocol.screen import SCREEN_MESSAGES, ScreenDelta, ScreenEvent, ScreenSnapshot
 from services.gateway.views import protocol1, screen_messages
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import AnyCommand, decide
-from shared.domain.evolve import evolve
-from shared.domain.session import Session
-from shared.domain.user_commands import UserCommand
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import AnyCommand, decide
+from shared.domain.rules.user_commands import UserCommand
 
 AT = datetime(2030, 1, 1, tzinfo=UTC)
 PLAN = c.DraftPlan(goal="A calculator", steps=(Step(text="Add"), Step(text="Test")))

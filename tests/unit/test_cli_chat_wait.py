@@ -7,7 +7,7 @@ from rich.console import Console
 
 from cli.chat.pipe import PipeFrontend
 from cli.chat.render import render_live
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from tests.unit.test_cli_chat_view import ChatScenario, delta
 
 

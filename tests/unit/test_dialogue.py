@@ -13,9 +13,9 @@ from services.planner.conversation import PlanReply
 from services.planner.execution_plan_prompt import StepsReply
 from services.planner.flow_prompt import PathReply
 from services.verifier.conversation import build_tests_prompt, build_verdict_prompt
-from shared.domain import commands as c
-from shared.domain.fast_replace import replace
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.fast_replace import replace
+from shared.domain.kernel.session import Session
 from shared.llm.dialogue import (
     EXECUTING,
     MAX_QUESTIONS,

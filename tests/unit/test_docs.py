@@ -21,7 +21,7 @@ from scripts.generate import ROOT, documents
 from services.gateway.api_errors import STATUS
 from services.gateway.rest.references import asyncapi
 from services.planner.conversation import PlanDraft
-from shared.domain import errors
+from shared.domain.kernel import errors
 from shared.llm import ScriptedModel
 from shared.services import CONSUMERS, SERVICES
 from shared.settings import Settings

@@ -20,7 +20,7 @@ from services.planner.execution_plan_prompt import render_partial as shown_steps
 from services.planner.flow_prompt import render_partial as shown_paths
 from services.planner.plan_changes import refusal
 from services.planner.tools import ToolChoice
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from tests.unit.domain.spec import StoryLine, approve, edit_code, given, program, request, say

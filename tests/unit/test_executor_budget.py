@@ -5,8 +5,8 @@ from typing import Literal
 from parley.flow import Flow, NodeRun, Outputs, node
 from parley.reply import Kind, Reply
 from services.executor.tools import ToolResult, call_with_timeout
-from shared.domain import commands as c
-from shared.domain.wording import BUDGET_OPTIONS, OUT_OF_BUDGET
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.wording import BUDGET_OPTIONS, OUT_OF_BUDGET
 from shared.worker import BudgetExceeded
 from tests.support.flow_walk import Walk, last, tool, walked
 

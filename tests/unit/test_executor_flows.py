@@ -11,7 +11,7 @@ from parley.flow import Flow, NodeResult, NodeRun, Outputs, node
 from parley.protocol.tools import ListTools, PreviewCall, ToolPage
 from services.executor.sources import nodes
 from services.executor.tools import ToolInvocation, ToolResult
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.llm import ModelFailed
 from tests.support.flow_walk import Walk, last, tool, waiting, walked
 from tests.support.prompt_sections import sections_of

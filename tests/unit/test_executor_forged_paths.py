@@ -5,10 +5,10 @@ from typing import Any
 
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec, PathPlan, SessionSettings
-from shared.domain import commands as c
-from shared.domain.decide import due
-from shared.domain.evolve import evolve
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import due
 from tests.support.flow_walk import Walk, last, waiting
 from tests.unit.test_executor_flows import Stove, kitchen
 

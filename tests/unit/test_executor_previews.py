@@ -10,7 +10,7 @@ from parley.protocol.tools import Change, Preview, PreviewCalls, Previews, StepC
 from services.executor import tool_requests
 from services.executor.tool_requests import ToolRequests
 from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from shared.log import SessionAtPosition
 
 type PreviewFunction = Callable[[Session, Mapping[str, Any]], Awaitable[Preview]]

@@ -6,7 +6,7 @@ from parley.events import SessionEvent, facts, parse_event
 from parley.events.values import ActionSpec, SessionSettings
 from services.executor.handlers import Executor
 from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.story import Story
 from shared.testing import InMemoryLog
 from shared.worker import WorkContext

@@ -12,7 +12,7 @@ from parley.protocol.tools import ListTools, Preview, PreviewCall, ToolPage, Too
 from services.executor.sources.packs import PackSource
 from services.executor.tool_requests import ToolRequests, rank
 from services.executor.tools import RegisteredTool, Registry, StaticSource
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.support.executor_bench import returning
 from tests.support.store import STORE

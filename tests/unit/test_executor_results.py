@@ -9,7 +9,7 @@ import pytest
 from parley.events.values import Artefact
 from services.executor.execution_plan import StepGuide
 from services.executor.tools import Registry, StaticSource
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.story import finish_action
 from tests.support.executor_bench import ExecutorBench, act, returning, tool
 from tests.support.work import work_context

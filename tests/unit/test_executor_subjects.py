@@ -20,8 +20,8 @@ from services.executor.sources.packs import MAX_SUBJECT, PackSource
 from services.executor.step_executors import StepExecutors
 from services.executor.tool_requests import ToolRequests
 from services.executor.tools import RegisteredTool, Registry, ToolInvocation, ToolResult, call_with_timeout
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.support.flow_walk import Walk

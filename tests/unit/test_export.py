@@ -10,9 +10,9 @@ from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec, Check, PathPlan, Step, Workflow
 from services.gateway.api_errors import ApiError
 from services.gateway.views.export import MAX_RESULT_CHARS, export
-from shared.domain import commands as c
-from shared.domain.decide import AnyCommand
-from shared.domain.session import Session, undecided_actions
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session, undecided_actions
+from shared.domain.rules.decide import AnyCommand
 from shared.story import Story, finish_action
 from tests.support.stories import approve
 from tests.unit.domain import test_for_each as each

@@ -11,8 +11,8 @@ import pytest_asyncio
 
 from flows.text_to_sql.database_access import OpenDatabase
 from flows.text_to_sql.flow import CONFIRM, TextToSql
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from sql.database import ReadOnlyDatabase, open_database
 from sql.schema import Hidden
 from tests.support.flow_walk import Walk, last, waiting, walked

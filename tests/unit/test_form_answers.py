@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from services.gateway.messages.plan_commands import answer_text
-from shared.domain.dialogue import OpenQuestion
-from shared.domain.errors import Invalid
-from shared.domain.session import Session
+from shared.domain.kernel.errors import Invalid
+from shared.domain.kernel.session import Session
+from shared.domain.transcript.dialogue import OpenQuestion
 from shared.journal.summary import describe_answer
 
 ADDRESS = {

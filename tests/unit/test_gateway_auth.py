@@ -18,7 +18,7 @@ from services.gateway.access.auth import (
 )
 from services.gateway.access.users import LOCAL_USER, User, check_can_read, check_can_write
 from services.gateway.api_errors import ApiError
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from tests.support.gateway import SECRET, TOKEN, gateway_settings
 
 

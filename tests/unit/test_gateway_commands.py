@@ -14,12 +14,12 @@ from services.gateway.messages.commands import COMMANDS, ApprovalTarget, Session
 from services.gateway.messages.plan_commands import read_plan
 from services.gateway.views.allowed_messages import allowed_messages
 from services.gateway.views.protocol1 import snapshot
-from shared.domain import commands as c
-from shared.domain.decide import AnyCommand
-from shared.domain.errors import Invalid, OutOfTurn
-from shared.domain.session import Session
-from shared.domain.state import Plan
-from shared.domain.user_commands import UserCommand
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import Invalid, OutOfTurn
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Plan
+from shared.domain.rules.decide import AnyCommand
+from shared.domain.rules.user_commands import UserCommand
 from shared.story import Story
 
 

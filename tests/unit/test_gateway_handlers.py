@@ -10,8 +10,8 @@ from services.gateway.access.users import User
 from services.gateway.api_errors import ApiError
 from services.gateway.messages.handlers import Sender, act
 from services.gateway.ports import Core
-from shared.domain import commands as c
-from shared.domain.errors import OutOfTurn
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import OutOfTurn
 from shared.log import Indeterminate, LogFull, LogUnavailable, SessionAtPosition, StoredMessage
 from shared.testing import InMemoryLog
 from tests.support.bus import FakeBus

@@ -11,8 +11,8 @@ from parley.protocol.server import SERVER_MESSAGES, dump
 from services.gateway.messages.commands import to_commands
 from services.gateway.views import protocol1, screen_messages
 from services.gateway.views.protocol1 import messages_for
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.journal.entries import entries
 from shared.story import Story, StoryLine
 from tests.support.stories import approve

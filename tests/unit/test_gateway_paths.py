@@ -7,8 +7,8 @@ from services.gateway.rest.flows import MAX_HISTORY_CHARS, first_message
 from services.gateway.views.allowed_messages import allowed_messages
 from services.gateway.views.flow_replies import chat_reply
 from services.gateway.views.sections import path_view
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.story import finish_action
 from tests.support.flow_services import OUTPUTS
 from tests.unit.test_gateway_views import SessionMessages

@@ -7,8 +7,8 @@ from parley.events.values import ToolPolicy
 from parley.protocol.bounds import OwnAction
 from parley.protocol.tools import ToolSpec
 from services.gateway.messages.tools import own_actions
-from shared.domain.errors import Invalid
-from shared.domain.session import Counts, Session
+from shared.domain.kernel.errors import Invalid
+from shared.domain.kernel.session import Counts, Session
 from tests.support.cpu_time import takes_at_most
 
 ORDER: dict[str, JsonValue] = {

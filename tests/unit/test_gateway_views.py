@@ -4,9 +4,9 @@ from parley.events.values import ActionSpec, Check, SessionSettings, Step
 from parley.protocol.server import SERVER_MESSAGES, ServerMessage, dump
 from services.gateway.views import protocol1, screen_messages
 from services.gateway.views.protocol1 import messages_for
-from shared.domain import commands as c
-from shared.domain.commands import Work
-from shared.domain.decide import AnyCommand, decide
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import Work
+from shared.domain.rules.decide import AnyCommand, decide
 from shared.journal.summary import describe_answer, summarize
 from shared.story import Story, finish_action
 

@@ -16,8 +16,8 @@ from services.generator.agentflow import (
 )
 from services.generator.app import write
 from shared.bus import Bus
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from tests.support.bus import FakeBus

@@ -6,7 +6,7 @@ import pytest
 
 from parley.events.values import ActionSpec
 from services.generator.execution_plan import plan_answer
-from shared.domain.state import Action, ActionStatus, Turn
+from shared.domain.kernel.state import Action, ActionStatus, Turn
 
 
 def line(result: Any, **more: Any) -> str:

@@ -21,11 +21,11 @@ from services.verifier.conversation import (
 from services.verifier.conversation import build_tests_prompt as prompt_for_tests
 from services.verifier.program_checks import MAX_DETAIL, check_syntax, run_linter, run_tests
 from shared import sandbox
-from shared.domain import commands as c
-from shared.domain.commands import Work
-from shared.domain.dialogue import Words
-from shared.domain.session import Session, with_words
-from shared.domain.state import Action, Code, Plan, Turn
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import Work
+from shared.domain.kernel.session import Session, with_words
+from shared.domain.kernel.state import Action, Code, Plan, Turn
+from shared.domain.transcript.dialogue import Words
 from shared.llm import Message, ScriptedModel
 from shared.settings import Settings
 from shared.story import finish_action

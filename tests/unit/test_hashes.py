@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from parley.events.hashing import canonical_hash
 from parley.events.values import ActionSpec, PathPlan, Step
-from shared.domain.state import Action, Code, Plan
+from shared.domain.kernel.state import Action, Code, Plan
 
 STEPS = (
     Step(text="Find the order", tool="find_order", arguments={"id": 12345678901234567890, "open": True}, effect="read"),

@@ -1,8 +1,8 @@
 """The journal's lines about an event, as `parley tail` prints them."""
 
 from parley.events.values import ActionSpec
-from shared.domain import commands as c
-from shared.domain.decide import AnyCommand
+from shared.domain.kernel import commands as c
+from shared.domain.rules.decide import AnyCommand
 from shared.journal.lines import event_lines
 from shared.story import finish_action
 from tests.unit.domain.spec import given

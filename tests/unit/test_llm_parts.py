@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
-from shared.domain.storable import storable
+from shared.domain.kernel.storable import storable
 from shared.llm.completion import Tokens, cost, estimate
 from shared.llm.faults import shorten
 from shared.llm.parsing import parse_reply

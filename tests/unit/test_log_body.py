@@ -5,9 +5,9 @@ from pydantic import JsonValue
 
 from parley.events import SessionEvent, facts, parse_event
 from parley.events.values import Step
-from shared.domain import commands as c
-from shared.domain.decide import decide
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import decide
 from shared.log import EventTooLarge, SessionAtPosition, Unstorable, body_of, commit
 from shared.store_api import JournalPage
 from shared.testing import InMemoryLog, InMemoryStore

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from parley.events import SessionEvent, dump_event, envelope
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import AnyCommand, decide
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import AnyCommand, decide
 from shared.log import (
     EXPECTED_SEQUENCE,
     SessionAtPosition,

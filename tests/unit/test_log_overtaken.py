@@ -3,9 +3,9 @@
 import pytest
 
 from parley.events import Due, SessionEvent, dump_event
-from shared.domain import commands as c
-from shared.domain.errors import AlreadyDone
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import AlreadyDone
+from shared.domain.kernel.session import Session
 from shared.log import SessionAtPosition, VersionConflict, commit, guard_headers, subject_of
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.conftest import person

@@ -15,8 +15,8 @@ from rehearsal.prompt import read_prompt
 from scripts.gen_contract import CONTRACT, TRIAGE, replies
 from services.planner.agentflow_prompt import found_sections, tool_sections
 from services.planner.tools import ToolChoice
-from shared.domain.commands import Work
-from shared.domain.session import Session
+from shared.domain.kernel.commands import Work
+from shared.domain.kernel.session import Session
 from shared.llm.dialogue import waiting_sections
 from shared.llm.sections import prompt
 

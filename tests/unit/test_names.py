@@ -64,7 +64,7 @@ def test_a_class_name_has_one_meaning() -> None:
         for node in nodes(path):
             if isinstance(node, ast.ClassDef):
                 modules.setdefault(node.name, set()).add(name(path))
-    message_and_command = {"parley/protocol/client.py", "shared/domain/commands.py"}
+    message_and_command = {"parley/protocol/client.py", "shared/domain/kernel/commands.py"}
     assert {
         class_name: sorted(paths)
         for class_name, paths in modules.items()

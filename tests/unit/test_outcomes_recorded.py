@@ -14,8 +14,8 @@ from services.executor.handlers import Executor
 from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
 from shared import logging
 from shared.bus import Delivery
-from shared.domain import commands as c
-from shared.domain import wording
+from shared.domain.kernel import commands as c
+from shared.domain.kernel import wording
 from shared.llm import ScriptedModel
 from shared.logging import keep_secret
 from shared.settings import Settings

@@ -21,9 +21,9 @@ from parley.events.values import SessionSettings
 from services.executor.sources.loading import LoadedPacks, open_plugins
 from services.executor.sources.packs import LoadedPackSource, PackSource
 from services.executor.tools import Registry, ToolInvocation, ToolResult
-from shared.domain import commands as c
-from shared.domain.session import Session
-from shared.domain.state import Code
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Code
 from shared.settings import Settings
 from shared.story import finish_action
 from tests.support.timeouts import WAIT_TIMEOUT

@@ -14,9 +14,9 @@ from services.executor.sources.packs import PackSource
 from services.executor.tools import Registry, ToolInvocation, ToolResult
 from services.planner.agentflow import validate
 from services.planner.agentflow_prompt import Planned, TurnDraft
-from shared.domain import commands as c
-from shared.domain.policy import with_ruling
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.plan.policy import with_ruling
 from shared.settings import Settings
 from tests.support.sql_shop import sqlite_shop
 from tests.unit.domain.spec import given, request

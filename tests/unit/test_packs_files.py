@@ -12,9 +12,9 @@ from services.executor.session_files import MAX_CHANGES, MAX_FILE, MAX_FILES, MA
 from services.executor.sources.packs import PackSource
 from services.executor.tools import Registry, ToolInvocation, ToolResult
 from shared.bus import BusUnavailable
-from shared.domain.fast_replace import replace
-from shared.domain.files import apply_file_changes
-from shared.domain.session import Session
+from shared.domain.kernel.fast_replace import replace
+from shared.domain.kernel.session import Session
+from shared.domain.turn.files import apply_file_changes
 from tests.support.bus import FakeBus
 
 HASH = "0" * 64

@@ -7,8 +7,8 @@ from parley.events.values import Step
 from services.executor.session_files import CallFiles
 from services.executor.sources.packs import PackSource
 from services.executor.tools import Registry, ToolInvocation, ToolResult
-from shared.domain.fast_replace import replace
-from shared.domain.session import Session
+from shared.domain.kernel.fast_replace import replace
+from shared.domain.kernel.session import Session
 from shared.plan_checks.steps import step_problems
 from tests.support.bus import FakeBus
 

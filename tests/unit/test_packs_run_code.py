@@ -10,7 +10,7 @@ from packs.program.pack import MAX_OUTPUT
 from services.executor.sources.packs import register_tool
 from services.executor.tools import ToolInvocation, ToolResult
 from shared import sandbox
-from shared.domain.state import Code
+from shared.domain.kernel.state import Code
 from tests.support.executor_bench import SESSION
 from tests.support.needs import needs_landlock
 

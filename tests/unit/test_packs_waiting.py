@@ -16,7 +16,7 @@ from services.executor.poll_requests import POLL_DEADLINE, PollRequests
 from services.executor.sources.packs import PackSource
 from services.executor.tools import Registry
 from services.plan_store.scheduler.polling import POLL_TIMEOUT
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.log import SessionAtPosition
 from shared.plan_checks.calls import polled_call
 from shared.plan_checks.steps import step_problems

@@ -9,8 +9,8 @@ from services.generator.flow import path_answer, write
 from services.verifier.app import verify
 from services.verifier.flow import path_verdict
 from shared.bus import Delivery
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.story import Story, finish_action
 from shared.testing import InMemoryLog
 from shared.worker import Handler, Worker

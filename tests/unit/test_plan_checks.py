@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from parley import Context, tool
 from parley.events.values import Check, Step
 from parley.protocol.tools import ToolSpec
-from shared.domain.references import Unresolved
+from shared.domain.steps.references import Unresolved
 from shared.plan_checks.argument_kinds import argument_kind_of, fill_arguments, reference_problems
 from shared.plan_checks.steps import CHECK_NAMES, check_plan, step_problems
 from shared.repair.reader import outline

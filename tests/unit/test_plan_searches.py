@@ -4,7 +4,7 @@ from parley.reply import Kind
 from services.planner.agentflow_prompt import MoreTools
 from services.planner.execution_plan import MAX_PROPOSALS, MAX_SEARCHES, draft_steps
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft, StepsReply
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.llm import Prompt, ScriptedModel
 from tests.support.work import work_context
 from tests.unit.domain.spec import given, request

@@ -10,8 +10,8 @@ from parley.protocol.pages import LibraryEntry
 from services.planner.agentflow_prompt import NothingToDo
 from services.planner.conversation import PlanDraft, draft_plan
 from services.planner.recall import EMPTY_SECONDS, PROJECTED_SECONDS, SimilarExamples
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.llm import ScriptedModel
 from shared.llm.scripted import Prompt
 from tests.support.prompt_sections import sections_of

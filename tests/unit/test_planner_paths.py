@@ -15,8 +15,8 @@ from parley.reply import QuestionDraft
 from services.planner.flow import WHICH_FLOW, PathCache, PathPlanner
 from services.planner.flow_prompt import FlowPath, NewNode, PathDraft, build_prompt
 from services.planner.recall import MAX_EXAMPLES, SimilarExamples
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.flows import chain_problems, full_path, group_by_flow, missing_inputs, path_problems
 from shared.llm import ModelFailed, ModelUnreachable, ScriptedModel
 from shared.llm.sections import section

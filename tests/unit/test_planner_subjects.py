@@ -15,8 +15,8 @@ from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from services.planner.flow import PathCache
 from services.planner.plan_generators import PlanGenerators
 from services.planner.recall import SimilarExamples, no_examples
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.llm import ScriptedModel
 from shared.settings import MODEL
 from tests.support.outside import installed

@@ -23,10 +23,10 @@ from services.planner.agentflow import (
 from services.planner.agentflow_prompt import MoreTools, NothingToDo, Planned, TurnDraft, turn_reply
 from services.planner.recall import no_examples
 from services.planner.tools import ToolChoice
-from shared.domain import commands as c
-from shared.domain.memory import MAX_OUTCOME_SUMMARY, MAX_WHOLE_OUTCOMES, action_history
-from shared.domain.messages import drafting_session
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.transcript.memory import MAX_OUTCOME_SUMMARY, MAX_WHOLE_OUTCOMES, action_history
+from shared.domain.transcript.messages import drafting_session
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from shared.story import finish_action

@@ -9,11 +9,11 @@ from parley.protocol.journal import EntryUpdate
 from services.gateway.views.execution_plan import execution_plan
 from services.gateway.views.protocol1 import usage
 from services.gateway.views.sections import changed_sections, full_view
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import decide
-from shared.domain.evolve import evolve
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import decide
 from shared.journal.action_updates import action_updates
 from shared.journal.notes import note
 from tests.unit.domain.spec import NOON, approve, given

@@ -10,10 +10,10 @@ from services.generator.conversation import build_prompt as code_prompt
 from services.verifier.app import verify
 from services.verifier.conversation import TestsDraft, build_tests_prompt
 from services.verifier.program_checks import MAX_DETAIL, run_tests
-from shared.domain import commands as c
-from shared.domain.program_tests import failed_tests, is_disputable, sources
-from shared.domain.session import MAX_REPAIRS, Session
-from shared.domain.state import Code
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import MAX_REPAIRS, Session
+from shared.domain.kernel.state import Code
+from shared.domain.plan.program_tests import failed_tests, is_disputable, sources
 from shared.llm import Message
 from shared.settings import Settings
 from tests.support.needs import needs_landlock

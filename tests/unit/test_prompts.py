@@ -33,7 +33,7 @@ from services.planner import flow_prompt as paths
 from services.planner.tools import ToolChoice
 from services.verifier import agentflow as turn_verdicts
 from services.verifier import conversation as verdicts
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from shared.llm import Message
 from shared.llm.sections import capabilities, prompt
 from shared.settings import Settings

@@ -6,7 +6,7 @@ from parley.protocol.screen import FurtherQuestionSection, QuestionSection
 from parley.protocol.server import Question
 from services.gateway.views.protocol1 import messages_for, snapshot
 from services.gateway.views.sections import changed_sections, full_view
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.journal.entries import entries
 from shared.story import Story
 

@@ -11,8 +11,8 @@ import pytest
 
 from parley.events.values import SessionSettings
 from services.planner.recall import rank, recall, recalls_now
-from shared.domain.memory import Memory
-from shared.domain.session import Session, with_counts, with_words
+from shared.domain.kernel.session import Session, with_counts, with_words
+from shared.domain.transcript.memory import Memory
 from shared.llm.embeddings import Embeddings
 from shared.settings import Settings
 from shared.store import StoreUnavailable

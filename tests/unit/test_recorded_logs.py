@@ -10,8 +10,8 @@ from itertools import islice
 import pytest
 
 from parley.events import EVENT_CLASSES, parse_event
-from shared.domain import workflow
-from shared.domain.session import Session
+from shared.domain.kernel import workflow
+from shared.domain.kernel.session import Session
 from shared.log import SessionAtPosition, StoredMessage, UpgradeNeeded, accept, guard_headers
 from tests.logs.plays import PLAYS
 from tests.logs.recorded import AT, RecordedLog, differences, load, load_random, names

@@ -10,7 +10,7 @@ import pytest
 
 from packs.retail.policy import RULES, CompletedCall, violations
 from packs.retail.tasks.replay import Shop
-from shared.domain.dialogue import TranscriptEntry
+from shared.domain.transcript.dialogue import TranscriptEntry
 from tests.support.retail_play import TOOLS, PlayResult, entry, executed, model, play, wrong_writes
 from tests.support.store import STORE
 

@@ -11,7 +11,7 @@ from parley.events import SessionEvent, facts
 from parley.protocol.screen import SCREEN_MESSAGES, ScreenEvent, ScreenSnapshot
 from services.gateway.views import screen_messages
 from services.gateway.views.allowed_messages import allowed_messages
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from shared.journal.entries import entries
 from shared.log import SessionAtPosition, accept
 from tests.logs.recorded import RecordedLog, load, load_random, names

@@ -13,8 +13,8 @@ from services.executor.outcomes import MAX_ERROR, spill_if_large
 from services.executor.tool_requests import ToolRequests
 from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
 from shared import logging
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.llm.faults import shorten
 from shared.logging import conceal, excerpt_of, hide_secrets, keep_secret
 from shared.settings import Settings

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from parley.events.values import EntryKind, Speaker
-from shared.domain.dialogue import TranscriptEntry
+from shared.domain.transcript.dialogue import TranscriptEntry
 from shared.llm import Message
 from shared.llm.sections import EARLIER, prompt, section
 

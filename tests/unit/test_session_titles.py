@@ -7,9 +7,9 @@ import pytest
 from parley.events import facts
 from parley.reply import with_title
 from services.planner.conversation import WITHOUT_CHANGES, PlanDraft, PlanReply, draft_plan
-from shared.domain import commands as c
-from shared.domain.evolve import evolve
-from shared.domain.session import Session, is_untitled
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session, is_untitled
 from shared.llm import ScriptedModel
 from shared.llm.dialogue import reply_for
 from shared.story import Story

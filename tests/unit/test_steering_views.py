@@ -12,9 +12,9 @@ from services.gateway.views.protocol1 import snapshot
 from services.gateway.views.sections import changed_sections, full_view
 from services.generator.execution_plan import plan_answer
 from services.verifier.execution_plan import plan_verdict
-from shared.domain import commands as c
-from shared.domain.evolve import evolve
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
 from shared.journal.entries import entries
 from shared.story import finish_action
 from tests.unit.domain import test_for_each as each

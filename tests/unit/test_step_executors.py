@@ -10,8 +10,8 @@ from parley.protocol.tools import ToolSpec
 from services.executor.execution_plan import StepGuide
 from services.executor.step_executors import StepExecutors
 from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.story import Story
 from tests.support.outside import installed
 from tests.unit.domain.spec import ESCALATED, approve

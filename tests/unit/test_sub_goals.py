@@ -8,8 +8,8 @@ from parley.events.values import SessionSettings, SubGoalVerdict
 from services.planner.agentflow import validate
 from services.planner.agentflow_prompt import Planned
 from services.verifier.agentflow import NOT_JUDGED, SubGoalReply, TurnVerdict, build_turn_prompt
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.journal.entries import entries
 from tests.support.prompt_sections import sections_of
 from tests.unit.domain.spec import given, turn

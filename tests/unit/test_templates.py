@@ -11,7 +11,7 @@ from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec, Outcome, PathPlan, Step
 from parley.protocol.templates import ChosenValue, Parameter, Template, TemplateStep
 from parley.protocol.tools import ToolSpec
-from shared.domain.errors import Invalid
+from shared.domain.kernel.errors import Invalid
 from shared.plan_checks.steps import step_problems
 from shared.templates.checks import fill_template, fingerprints_of, template_form_problems, template_problems
 from shared.templates.from_session import template_from_session

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parley.protocol.templates import Parameter, Template, TemplateStep
-from shared.domain.errors import Invalid
+from shared.domain.kernel.errors import Invalid
 from shared.templates.documents import read_template, write_template
 from shared.templates.shipped import shipped_templates
 

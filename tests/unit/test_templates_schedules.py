@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parley.protocol.templates import Schedule
-from shared.domain.errors import Invalid
+from shared.domain.kernel.errors import Invalid
 from shared.templates.schedules import check_schedule, next_run_after, session_id_of_run
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)

@@ -10,9 +10,9 @@ import pytest
 
 from parley.protocol.client import CLIENT_MESSAGES
 from services.gateway.messages.commands import to_commands
-from shared.domain import commands as c
-from shared.domain.forks import carry_over, session_forked
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.transcript.forks import carry_over, session_forked
 from shared.llm.sections import prompt
 from shared.time_zones import day_in_words, own_time_zone, time_zone
 from tests.unit.domain.spec import given

@@ -5,8 +5,8 @@ from parley.reply import Kind
 from services.planner.agentflow import plan_turn
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
 from services.planner.tools import choose
-from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
 from shared.llm import Prompt, ScriptedModel
 from tests.support.work import work_context
 from tests.unit.domain.spec import StoryLine, act, done, given, request, say, turn, verdict

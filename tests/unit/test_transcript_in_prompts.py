@@ -15,8 +15,8 @@ import pytest
 
 from parley.events import SessionEvent, facts, parse_event
 from parley.events.offers import OfferedCode, OfferedPlan, OfferedTurn
-from shared.domain.evolve import evolve
-from shared.domain.session import Session
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
 from shared.llm import Message
 from shared.llm.sections import section
 from tests.logs.random_sessions import play

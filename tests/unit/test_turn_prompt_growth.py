@@ -25,8 +25,8 @@ from services.generator.agentflow import build_answer_prompt
 from services.planner.agentflow_prompt import build_prompt
 from services.planner.tools import ToolChoice
 from services.verifier.agentflow import build_turn_prompt
-from shared.domain import commands as c
-from shared.domain.session import SESSION, Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import SESSION, Session
 from shared.llm import Message
 from shared.settings import Settings
 from shared.story import Story, finish_action

@@ -17,8 +17,8 @@ from shared import store_api
 from shared.bus.connection import address
 from shared.bus.topology import consumers, streams
 from shared.bus.users import USERS, permissions, server_configuration
-from shared.domain.user_commands import UserCommand
-from shared.domain.worker_commands import WorkerCommand
+from shared.domain.rules.user_commands import UserCommand
+from shared.domain.rules.worker_commands import WorkerCommand
 from shared.services import OPERATOR, PING, SERVICES, WORKERS
 from shared.settings import Settings
 from shared.store_api import PREFIX, SESSION_LOAD, SESSION_PART
@@ -26,7 +26,7 @@ from shared.store_api.base import Verb
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = {command.__name__ for union in (UserCommand, WorkerCommand) for command in get_args(union)}
-ABANDONED = {"ReportUncertain", "LoseResult"}  # the commands of `shared.domain.outcomes.close_abandoned`
+ABANDONED = {"ReportUncertain", "LoseResult"}  # the commands of `shared.domain.turn.outcomes.close_abandoned`
 # Commands that others have too lead to these only where a message is answered.
 OF_REPLIES = {
     "remark.answered": ("planner", "generator", "plan_store"),
@@ -56,7 +56,7 @@ def commands_of(service: str) -> set[str]:
     imported = {
         "Fork" if (node.module, alias.name) == ("shared.log", "fork") else alias.name
         for node in nodes
-        if isinstance(node, ast.ImportFrom) and node.module in ("shared.domain.commands", "shared.log")
+        if isinstance(node, ast.ImportFrom) and node.module in ("shared.domain.kernel.commands", "shared.log")
         for alias in node.names
     }
     qualified = {

@@ -9,7 +9,7 @@ import pytest
 
 from services.verifier.agentflow import TurnVerdict, build_turn_prompt, rule_verdict
 from services.verifier.app import verify, with_analyses
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.llm import ScriptedModel
 from shared.story import finish_action
 from tests.support.prompt_sections import sections_of

@@ -10,8 +10,8 @@ from parley.events.values import Step
 from services.executor.execution_plan import StepGuide
 from services.executor.sources.packs import PackSource
 from services.executor.tools import Registry
-from shared.domain import commands as c
-from shared.domain.batches import actions_to_start
+from shared.domain.kernel import commands as c
+from shared.domain.turn.batches import actions_to_start
 from shared.log import LogCount
 from shared.testing import InMemoryLog
 from tests.support.work import work_context

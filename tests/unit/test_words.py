@@ -11,8 +11,8 @@ import pytest
 from parley.protocol.words import CATALOGUE as SHARED
 from parley.protocol.words import OPTIONS, REASONS
 from scripts.generate import ROOT
-from shared.domain import state_names
-from shared.domain.policy import REASONS as RECORDED
+from shared.domain.kernel import state_names
+from shared.domain.plan.policy import REASONS as RECORDED
 
 OWN = ROOT / "web/src/words.ts"
 PAGE = sorted(path for path in (ROOT / "web/src").rglob("*.ts*") if path.parent.name != "generated" and path != OWN)

@@ -6,11 +6,11 @@ import pytest
 
 from parley.events import dump_event
 from shared.bus import Delivery, Unprocessable
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import decide, due
-from shared.domain.evolve import evolve
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import decide, due
 from shared.llm import ScriptedModel
 from shared.log import SessionAtPosition, guard_headers, subject_of
 from shared.settings import Settings

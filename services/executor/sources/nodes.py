@@ -15,8 +15,8 @@ from parley.protocol.tools import Preview, ToolSpec
 from parley.reply import Reply
 from services.executor.flow_routing import state_of, user_set_names
 from services.executor.tools import Arguments, RegisteredTool, Registry, ToolInvocation, ToolResult, call_with_timeout
-from shared.domain.policy import STRENGTH
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
+from shared.domain.plan.policy import STRENGTH
 from shared.domain.workflows.flow import path_of
 from shared.llm.sections import prompt
 

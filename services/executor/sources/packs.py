@@ -15,8 +15,8 @@ from services.executor.outcomes import with_json_value
 from services.executor.session_files import CallFiles, ObjectStore
 from services.executor.sources.loading import LoadedPacks
 from services.executor.tools import Arguments, RegisteredTool, ToolInvocation, ToolResult
-from shared.domain.memory import action_history
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
+from shared.domain.transcript.memory import action_history
 from shared.retry import retry_while_unavailable
 
 log = structlog.get_logger("executor")

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from services.gateway.api_errors import ApiError
-from shared.domain.permissions import SessionRole, role_in
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
+from shared.domain.rules.permissions import SessionRole, role_in
 
 
 class User(NamedTuple):

@@ -8,8 +8,8 @@ from parley.protocol import server as v1
 from services.gateway.access.users import User
 from services.gateway.messages.commands import ApprovalTarget
 from services.gateway.views import protocol1, screen_messages
-from shared.domain.permissions import SessionRole
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
+from shared.domain.rules.permissions import SessionRole
 
 Protocol = Literal[1, 2]
 

@@ -21,9 +21,9 @@ from services.gateway.api_errors import UNAVAILABLE, ApiError, as_api_error, err
 from services.gateway.live.audience import Audience, EventMessages
 from services.gateway.ports import DRAFT_WAIT, BusSubscription, Core, load, request_draft
 from services.gateway.views.screen_messages import work_version
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import AnyCommand
-from shared.domain.session import Session
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import AnyCommand
 from shared.log import SessionAtPosition, SessionLog, StoredMessage, UpgradeNeeded, accept, commit
 
 POLL_SECONDS = 5.0  # an open session's log is read at least this often

@@ -15,7 +15,7 @@ from services.gateway.api_errors import UNAVAILABLE, ApiError, as_api_error
 from services.gateway.live.channel import POLL_SECONDS, Listener, SessionChannel
 from services.gateway.live.subscription import ChannelSubscription, SendQueue
 from services.gateway.ports import Core
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from shared.log import UpgradeNeeded
 from shared.retry import retry_while_unavailable
 

@@ -13,7 +13,7 @@ from services.gateway.access.users import User
 from services.gateway.live.audience import Audience, EventMessages, Protocol
 from services.gateway.live.channel import SessionChannel
 from services.gateway.messages.commands import ApprovalTarget
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 
 MAX_HELD_BACK = 5_000  # messages, while history is sent
 MAX_MESSAGES, MAX_BYTES = 2_000, 2 * 1024 * 1024  # of one client's queue

@@ -22,13 +22,13 @@ from services.gateway.messages.plan_commands import (
     read_plan,
 )
 from services.gateway.messages.tools import Tools, known_tool, own_actions
-from shared.domain import commands as c
-from shared.domain.batches import find_action
-from shared.domain.errors import Invalid, OutOfTurn
-from shared.domain.plan_steps import with_kept_ids
-from shared.domain.policy import asked_tool
-from shared.domain.session import SERVICE_OF, Session, review_target, undecided_actions
-from shared.domain.user_commands import UserCommand
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import Invalid, OutOfTurn
+from shared.domain.kernel.session import SERVICE_OF, Session, review_target, undecided_actions
+from shared.domain.plan.policy import asked_tool
+from shared.domain.rules.user_commands import UserCommand
+from shared.domain.steps.plan_steps import with_kept_ids
+from shared.domain.turn.batches import find_action
 from shared.domain.workflows import WORKFLOWS
 from shared.domain.workflows.flow import path_of
 from shared.time_zones import time_zone

@@ -10,12 +10,12 @@ from parley.protocol.flows import FLOWS_LIST, FlowPage, FlowSpec, ListFlows, Nod
 from services.gateway.api_errors import ApiError
 from services.gateway.messages.tools import ask_executor
 from services.gateway.ports import GatewayBus
-from shared.domain import commands as c
-from shared.domain.errors import Invalid, OutOfTurn
-from shared.domain.flow_paths import as_action, outputs, started
-from shared.domain.session import Session
-from shared.domain.state import Plan, Turn
-from shared.domain.user_commands import PATH_PHASES
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import Invalid, OutOfTurn
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Plan, Turn
+from shared.domain.rules.user_commands import PATH_PHASES
+from shared.domain.turn.flow_paths import as_action, outputs, started
 from shared.domain.workflows.flow import path_of
 from shared.flows import (
     PERSON_NODE,

@@ -20,11 +20,11 @@ from services.gateway.messages.flows import NO_FLOWS, flow_page, walking_turn
 from services.gateway.messages.plan_commands import approves_plan
 from services.gateway.messages.tools import Tools, tools_by_name
 from services.gateway.ports import Core, copy_files, load
-from shared.domain.actors import USER_PREFIX
-from shared.domain.commands import CommandMeta
-from shared.domain.errors import CommandRefused, OutOfTurn, Repeated
-from shared.domain.session import SERVICE_OF, Session
-from shared.domain.user_commands import UserCommand
+from shared.domain.kernel.actors import USER_PREFIX
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.errors import CommandRefused, OutOfTurn, Repeated
+from shared.domain.kernel.session import SERVICE_OF, Session
+from shared.domain.rules.user_commands import UserCommand
 from shared.domain.workflows.flow import path_of
 from shared.log import LogUnavailable, SessionAtPosition, SessionLog, StoredMessage, VersionConflict, commit, fork
 from shared.telemetry import tracing

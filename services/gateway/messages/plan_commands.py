@@ -11,16 +11,16 @@ from parley.events.values import Step
 from parley.protocol import client as m
 from parley.protocol.client import ClientMessage
 from services.gateway.messages.tools import Tools
-from shared.domain import commands as c
-from shared.domain.errors import Invalid, OutOfTurn
-from shared.domain.plan_steps import changes_made, known_steps, step_label, task_status
-from shared.domain.plan_text import plan_text
-from shared.domain.plan_validation import refusal
-from shared.domain.policy import outdated_reason
-from shared.domain.session import Session, review_target
-from shared.domain.state import Plan
-from shared.domain.state_names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_KEEP, OPTION_RUN, OPTION_TAKE
-from shared.domain.user_commands import UserCommand
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import Invalid, OutOfTurn
+from shared.domain.kernel.session import Session, review_target
+from shared.domain.kernel.state import Plan
+from shared.domain.kernel.state_names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_KEEP, OPTION_RUN, OPTION_TAKE
+from shared.domain.plan.policy import outdated_reason
+from shared.domain.plan.text import plan_text
+from shared.domain.plan.validation import refusal
+from shared.domain.rules.user_commands import UserCommand
+from shared.domain.steps.plan_steps import changes_made, known_steps, step_label, task_status
 from shared.plan_checks.steps import check_plan, with_ids
 from shared.repair.repairer import repair
 from shared.repair.schema import properties

@@ -12,9 +12,9 @@ from parley.protocol.tools import TOOLS_LIST, TOOLS_PREVIEW, ListTools, Preview,
 from services.gateway.api_errors import ApiError
 from services.gateway.ports import GatewayBus
 from shared.bus.errors import BusUnavailable
-from shared.domain.errors import Invalid
-from shared.domain.policy import policy_of
-from shared.domain.session import Session
+from shared.domain.kernel.errors import Invalid
+from shared.domain.kernel.session import Session
+from shared.domain.plan.policy import policy_of
 from shared.repair import repair
 
 TOOLS_TIMEOUT = 10.0  # seconds for the executor's answer

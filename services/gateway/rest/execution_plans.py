@@ -41,8 +41,8 @@ from services.gateway.rest.sessions import readable_session
 from services.gateway.state import CoreDep, GatewayDep, UserDep
 from services.gateway.views.execution_plan import plan_markdown, plan_status, step_statuses
 from shared import store_api as api
-from shared.domain.plan_steps import task_status
-from shared.domain.session import SERVICE_OF
+from shared.domain.kernel.session import SERVICE_OF
+from shared.domain.steps.plan_steps import task_status
 
 WORKFLOW = "execution_plan"
 router = APIRouter(

@@ -17,7 +17,7 @@ from services.gateway.rest.models import ActionId, SessionId
 from services.gateway.rest.requests import ERROR_RESPONSES
 from services.gateway.rest.sessions import readable_session
 from services.gateway.state import CoreDep, UserDep
-from shared.domain.batches import find_action
+from shared.domain.turn.batches import find_action
 
 router = APIRouter(prefix="/api", responses=ERROR_RESPONSES)
 

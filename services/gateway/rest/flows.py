@@ -33,8 +33,8 @@ from services.gateway.rest.sessions import readable_session
 from services.gateway.state import CoreDep, GatewayDep, UserDep, WaitingUserDep
 from services.gateway.views.flow_replies import chat_reply, flow_view, path_reply
 from shared import store_api as api
-from shared.domain.messages import CHAT_HISTORY
-from shared.domain.session import SERVICE_OF, Session
+from shared.domain.kernel.session import SERVICE_OF, Session
+from shared.domain.transcript.messages import CHAT_HISTORY
 
 WAITING_RESPONSES: dict[int | str, dict[str, object]] = {
     400: {"model": ProblemDetails, "description": "The body cannot be read"},

@@ -22,8 +22,8 @@ from services.gateway.state import CoreDep, GatewayDep, WaitingUserDep
 from services.gateway.views.execution_plan import current_plan, execution_plan
 from services.gateway.views.step_sections import step_sections
 from shared import store_api as api
-from shared.domain.plan_steps import has_references, task_status
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
+from shared.domain.steps.plan_steps import has_references, task_status
 
 TaskId = Annotated[
     str,

@@ -19,7 +19,7 @@ from services.gateway.api_errors import FAILED_MESSAGE, UNAVAILABLE, ApiError, a
 from services.gateway.messages.parsing import read_json, validation_error
 from services.gateway.rest.models import PROBLEM_MEDIA_TYPE, ProblemDetails
 from services.gateway.state import authenticate
-from shared.domain.errors import CommandRefused
+from shared.domain.kernel.errors import CommandRefused
 from shared.log import Unstorable, UpgradeNeeded
 
 API_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]

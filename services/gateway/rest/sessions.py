@@ -20,7 +20,7 @@ from services.gateway.state import CoreDep, GatewayDep, QuotaDep, UserDep
 from services.gateway.views import export as exports
 from services.gateway.views import protocol1
 from shared import store_api as api
-from shared.domain.session import USER_PHASES, Session
+from shared.domain.kernel.session import USER_PHASES, Session
 
 router = APIRouter(prefix="/api", responses=ERROR_RESPONSES, route_class=JsonRoute)
 

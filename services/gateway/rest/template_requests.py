@@ -26,7 +26,7 @@ from services.gateway.messages.tools import Tools, tools_by_name
 from services.gateway.ports import Core, query
 from services.gateway.rest.plan_tasks import TaskRequest, Version
 from shared import store_api as api
-from shared.domain.errors import Invalid
+from shared.domain.kernel.errors import Invalid
 from shared.templates.checks import (
     fill_template,
     fingerprints_of,

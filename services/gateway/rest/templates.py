@@ -42,8 +42,8 @@ from services.gateway.rest.template_requests import (
 )
 from services.gateway.state import CoreDep, UserDep
 from shared import store_api as api
-from shared.domain.session import Session
-from shared.domain.state import Plan
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Plan
 from shared.templates.documents import read_template, write_template
 from shared.templates.from_session import steps_from_session, template_from_session
 from shared.templates.from_steps import TemplateOptions, parameter_candidates, template_from_steps

@@ -12,8 +12,8 @@ from services.gateway.rest.models import ActionId, SessionId, ToolCall
 from services.gateway.rest.requests import ERROR_RESPONSES, JsonRoute
 from services.gateway.rest.sessions import readable_session
 from services.gateway.state import CoreDep, UserDep
-from shared.domain.batches import find_action
-from shared.domain.flow_paths import OPEN_STATUSES
+from shared.domain.turn.batches import find_action
+from shared.domain.turn.flow_paths import OPEN_STATUSES
 
 router = APIRouter(prefix="/api", responses=ERROR_RESPONSES, route_class=JsonRoute)
 

@@ -3,15 +3,15 @@
 from datetime import UTC, datetime
 
 from parley.events.values import ActionSpec, Step
-from shared.domain import commands as c
-from shared.domain.actors import USER_PREFIX
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import AnyCommand, decide_without_consequences
-from shared.domain.errors import CommandRefused
-from shared.domain.flow_paths import OPEN_STATUSES, started
-from shared.domain.permissions import SessionRole, may
-from shared.domain.session import SERVICE_OF, Session, undecided_actions
-from shared.domain.state import Plan
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.actors import USER_PREFIX
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.errors import CommandRefused
+from shared.domain.kernel.session import SERVICE_OF, Session, undecided_actions
+from shared.domain.kernel.state import Plan
+from shared.domain.rules.decide import AnyCommand, decide_without_consequences
+from shared.domain.rules.permissions import SessionRole, may
+from shared.domain.turn.flow_paths import OPEN_STATUSES, started
 
 _PROBE_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 _DIFFERENT_TEXT = "\n\N{REPLACEMENT CHARACTER}"  # differs from any text in review

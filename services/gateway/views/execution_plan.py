@@ -12,11 +12,11 @@ from parley.protocol.words import JOURNAL, REVIEW
 from services.gateway.api_errors import ApiError
 from services.gateway.views import input_sections
 from services.gateway.views.step_sections import step_actions, step_sections
-from shared.domain.plan_steps import task_status
-from shared.domain.references import ITEM, Reference, references
-from shared.domain.session import Session
-from shared.domain.state import Action, Plan
-from shared.domain.transcript_queries import said_with
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Action, Plan
+from shared.domain.steps.plan_steps import task_status
+from shared.domain.steps.references import ITEM, Reference, references
+from shared.domain.transcript.queries import said_with
 from shared.journal.phrases import polling_text
 from shared.journal.summary import summarize
 from shared.store_api import PlanRecord

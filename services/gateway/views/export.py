@@ -17,8 +17,8 @@ from services.gateway.views import protocol1
 from services.gateway.views.audit_trail import AuditTrail, DecisionRecord, audit_trail
 from services.gateway.views.execution_plan import execution_plan, plan_markdown
 from shared.domain import workflows
-from shared.domain.session import Session
-from shared.domain.state_names import shown_state
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state_names import shown_state
 from shared.journal.lines import display_name, entry_line, state_text
 
 LINE_WIDTH = 120  # characters

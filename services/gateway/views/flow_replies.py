@@ -8,9 +8,9 @@ from parley.protocol.views import PathView
 from services.gateway.rest.flow_models import ChatReply, FlowNodes, PathMetadata, PlannedPathReply
 from services.gateway.views import input_sections, protocol1
 from services.gateway.views.sections import failure_view, path_view
-from shared.domain.flow_paths import outputs
-from shared.domain.session import Session
-from shared.domain.state_names import state_name
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state_names import state_name
+from shared.domain.turn.flow_paths import outputs
 from shared.domain.workflows.flow import path_of
 from shared.flows import full_path, group_by_flow
 

@@ -2,12 +2,12 @@
 
 from parley.protocol import screen as v
 from parley.protocol.words import REVIEW
-from shared.domain.dialogue import OpenQuestion
-from shared.domain.flow_paths import started
-from shared.domain.plan_steps import is_unfinished
-from shared.domain.session import Session, decidable_actions, review_target
-from shared.domain.state import UNDER_WAY_STATUSES, Code
-from shared.domain.state_names import options
+from shared.domain.kernel.session import Session, decidable_actions, review_target
+from shared.domain.kernel.state import UNDER_WAY_STATUSES, Code
+from shared.domain.kernel.state_names import options
+from shared.domain.steps.plan_steps import is_unfinished
+from shared.domain.transcript.dialogue import OpenQuestion
+from shared.domain.turn.flow_paths import started
 from shared.domain.workflows import workflow_of_plan
 from shared.flows import PERSON_NODE, split_tool_name
 

@@ -10,13 +10,13 @@ from parley.protocol.words import NOTES, REVIEW
 from services.gateway.views import input_sections, sections
 from services.gateway.views.allowed_messages import allowed_messages
 from services.gateway.views.execution_plan import progress_text
-from shared.domain.batches import find_action
-from shared.domain.fast_replace import replace
-from shared.domain.permissions import SessionRole
-from shared.domain.session import SERVICE_OF, Session, undecided_actions
-from shared.domain.state import Action
-from shared.domain.state_names import OPTION_KEEP, OPTION_TAKE, rest_reason, state_name
-from shared.domain.transcript_queries import said_with
+from shared.domain.kernel.fast_replace import replace
+from shared.domain.kernel.session import SERVICE_OF, Session, undecided_actions
+from shared.domain.kernel.state import Action
+from shared.domain.kernel.state_names import OPTION_KEEP, OPTION_TAKE, rest_reason, state_name
+from shared.domain.rules.permissions import SessionRole
+from shared.domain.transcript.queries import said_with
+from shared.domain.turn.batches import find_action
 from shared.journal.notes import offer_text
 
 CHANGES_OF_WAITING_ACTIONS = (

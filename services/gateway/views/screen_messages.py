@@ -6,8 +6,8 @@ from parley.protocol import server as v1
 from services.gateway.views import input_sections
 from services.gateway.views.allowed_messages import allowed_messages
 from services.gateway.views.sections import changed_sections, full_view
-from shared.domain.permissions import SessionRole
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
+from shared.domain.rules.permissions import SessionRole
 from shared.journal.entries import entries
 
 # Events that contain what was being drafted, or that end the drafting.

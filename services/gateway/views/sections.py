@@ -15,11 +15,11 @@ from parley.protocol import screen as v
 from parley.protocol import views as p
 from services.gateway.views import input_sections
 from services.gateway.views.step_sections import poll_view, step_sections
-from shared.domain.commands import Work
-from shared.domain.flow_paths import OPEN_STATUSES
-from shared.domain.session import Session
-from shared.domain.state import Action
-from shared.domain.state_names import rest_reason, shown_state
+from shared.domain.kernel.commands import Work
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Action
+from shared.domain.kernel.state_names import rest_reason, shown_state
+from shared.domain.turn.flow_paths import OPEN_STATUSES
 from shared.domain.workflows.flow import path_of
 from shared.flows import PERSON_NODE, group_by_flow, split_tool_name
 

@@ -10,13 +10,13 @@ from parley.events.values import Step
 from parley.protocol import screen as v
 from parley.protocol.journal import ActionState
 from parley.protocol.words import WORK
-from shared.domain.for_each import items_of
-from shared.domain.plan_approval import is_preapprovable
-from shared.domain.plan_steps import GATHER, action_id
-from shared.domain.references import references
-from shared.domain.session import Session
-from shared.domain.skipping import dependents_of
-from shared.domain.state import Action
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Action
+from shared.domain.plan.approval import is_preapprovable
+from shared.domain.steps.for_each import items_of
+from shared.domain.steps.plan_steps import GATHER, action_id
+from shared.domain.steps.references import references
+from shared.domain.steps.skipping import dependents_of
 from shared.journal.phrases import ACTION_TONES, polling_text, state_label
 from shared.plan_checks.calls import polled_call
 from shared.plan_checks.steps import same_changes

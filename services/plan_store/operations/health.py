@@ -22,7 +22,7 @@ from services.plan_store.projection.history import StoreLog
 from services.plan_store.queries.sessions import health
 from services.plan_store.scheduler.clock import BrokerClock
 from services.plan_store.tables import WORKS, sessions
-from shared.domain.session import Phase
+from shared.domain.kernel.session import Phase
 from shared.services import CONSUMERS, WORKERS
 from shared.settings import Settings
 from shared.store_api import Health, HealthReport

@@ -23,7 +23,7 @@ from services.plan_store.projection.rows import changes_for, quarantine_row
 from services.plan_store.projection.unprojected import is_session_id, storable_id
 from services.plan_store.projection.writer import CachedSession, SessionWrite, apply
 from services.plan_store.tables import parked_messages, sessions, waiting_for_upgrade
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from shared.log import LogUnavailable, SessionAtPosition, StoredMessage, UpgradeNeeded, follows
 from shared.retry import retry_while_unavailable
 

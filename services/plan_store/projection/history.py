@@ -9,12 +9,12 @@ from pydantic import ValidationError
 from sqlalchemy import RowMapping
 
 from parley.events import SessionEvent
-from shared.domain.commands import Work
-from shared.domain.expiry import expires
-from shared.domain.plan_steps import is_held_up
-from shared.domain.session import SESSION, Session
-from shared.domain.state_names import shown_state
-from shared.domain.waiting_steps import next_wake
+from shared.domain.kernel.commands import Work
+from shared.domain.kernel.session import SESSION, Session
+from shared.domain.kernel.state_names import shown_state
+from shared.domain.rules.expiry import expires
+from shared.domain.steps.plan_steps import is_held_up
+from shared.domain.steps.waiting_steps import next_wake
 from shared.log import (
     LogExtent,
     SessionAtPosition,

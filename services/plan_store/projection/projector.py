@@ -24,7 +24,7 @@ from services.plan_store.projection.history import (
 from services.plan_store.projection.rows import changes_for
 from services.plan_store.projection.writer import CachedSession, OnProjected, Writer
 from services.plan_store.tables import sessions
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from shared.log import SessionAtPosition, StoredMessage, UpgradeNeeded, follows, require_readable
 from shared.store_api import StoreError
 

@@ -9,12 +9,12 @@ from parley.events import SessionEvent, facts
 from parley.events.values import Step
 from services.plan_store import tables as t
 from services.plan_store.database import Delete, RowChange, RowUpdate, Upsert, Values
-from shared.domain import flow_paths
-from shared.domain.memory import Memory, action_history
-from shared.domain.messages import programmed_plan
-from shared.domain.session import Session
-from shared.domain.state import Failure, Plan, Turn
-from shared.domain.subjects import memory_subject
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Failure, Plan, Turn
+from shared.domain.kernel.subjects import memory_subject
+from shared.domain.transcript.memory import Memory, action_history
+from shared.domain.transcript.messages import programmed_plan
+from shared.domain.turn import flow_paths
 from shared.domain.workflows import workflow_of_plan, workflow_of_work
 from shared.domain.workflows.flow import path_of, proposal
 from shared.text import tokenize

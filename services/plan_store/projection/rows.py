@@ -11,7 +11,7 @@ from services.plan_store import tables as t
 from services.plan_store.database import RowChange, Upsert, Values, update_rows
 from services.plan_store.projection.history import FoldedMessage
 from services.plan_store.projection.recall_rows import begins_request, library_changes, memory_changes, proposal_changes
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from shared.domain.workflows.flow import path_of
 
 PREVIEW = 300

@@ -17,7 +17,7 @@ from services.plan_store.projection.history import PAGE, FoldedMessage, StoreLog
 from services.plan_store.projection.rows import quarantine_row
 from services.plan_store.tables import parked_messages, sessions, tombstones
 from services.plan_store.tables import waiting_for_upgrade as waiting
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
 from shared.log import SessionAtPosition, UpgradeNeeded
 
 is_session_id = re.compile(SESSION_ID).fullmatch

@@ -20,8 +20,8 @@ from services.plan_store.queries.sessions import (
     without_total,
 )
 from shared import store_api as api
-from shared.domain.newest_within import newest_within
-from shared.domain.plan_text import plan_text
+from shared.domain.plan.text import plan_text
+from shared.domain.transcript.newest_within import newest_within
 from shared.store_api import PlanDiff, PlanOrigin, PlanRecord, StepChange
 
 # when the session's newest plan, its status or a step last changed

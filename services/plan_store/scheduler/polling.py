@@ -15,12 +15,12 @@ from pydantic import AwareDatetime, BaseModel, ValidationError
 from parley.protocol.tools import TOOLS_POLL, PollNow, PollResult
 from services.plan_store.projection.history import StoreLog
 from shared.bus import BusUnavailable
-from shared.domain.actors import KEEPER
-from shared.domain.commands import CommandMeta, RecordPoll
-from shared.domain.errors import CommandRefused
-from shared.domain.polling import next_poll, polls_by_action
-from shared.domain.session import Session
-from shared.domain.state import Action
+from shared.domain.kernel.actors import KEEPER
+from shared.domain.kernel.commands import CommandMeta, RecordPoll
+from shared.domain.kernel.errors import CommandRefused
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Action
+from shared.domain.steps.polling import next_poll, polls_by_action
 from shared.log import SessionAtPosition, UpgradeNeeded, commit
 
 log = structlog.get_logger("keeper")

@@ -24,12 +24,12 @@ from services.plan_store.scheduler.clock import wall_clock
 from services.plan_store.scheduler.polling import WAKE, Poller, PollingBroker, PollProgress, pending_waits, read_timer
 from services.plan_store.tables import WORKS, dead_letters, journal, sessions
 from shared.bus import BusUnavailable, ConsumerState, Delivery, Unprocessable
-from shared.domain.actors import KEEPER
-from shared.domain.commands import CommandMeta, Expire, Fail, Wake, Work
-from shared.domain.errors import CommandRefused, OutOfTurn
-from shared.domain.outcomes import close_abandoned
-from shared.domain.session import Session
-from shared.domain.waiting_steps import due_steps
+from shared.domain.kernel.actors import KEEPER
+from shared.domain.kernel.commands import CommandMeta, Expire, Fail, Wake, Work
+from shared.domain.kernel.errors import CommandRefused, OutOfTurn
+from shared.domain.kernel.session import Session
+from shared.domain.steps.waiting_steps import due_steps
+from shared.domain.turn.outcomes import close_abandoned
 from shared.log import StoredMessage, UpgradeNeeded, commit
 from shared.store_api import StoreError
 from shared.unavailable import Unavailable

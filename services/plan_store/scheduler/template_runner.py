@@ -20,9 +20,9 @@ from services.plan_store.projection.projector import Projector
 from services.plan_store.queries.sessions import rows
 from services.plan_store.scheduler.templates import TemplateStore, event_of, templates
 from shared.bus import BusUnavailable
-from shared.domain.actors import KEEPER, TEMPLATE_PREFIX
-from shared.domain.commands import BeginFor, CommandMeta, EditPlan
-from shared.domain.errors import CommandRefused, Invalid
+from shared.domain.kernel.actors import KEEPER, TEMPLATE_PREFIX
+from shared.domain.kernel.commands import BeginFor, CommandMeta, EditPlan
+from shared.domain.kernel.errors import CommandRefused, Invalid
 from shared.log import SessionAtPosition, UpgradeNeeded, commit
 from shared.plan_checks.steps import check_plan, with_ids
 from shared.store_api import StoreError

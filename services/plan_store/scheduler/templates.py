@@ -16,8 +16,8 @@ from services.plan_store.database import ProjectionDatabase, upsert_rows
 from services.plan_store.queries.sessions import page, rows
 from services.plan_store.tables import METADATA, BoundedInteger, SafeText, UtcDateTime
 from shared import store_api as api
-from shared.domain.actors import USER_PREFIX
-from shared.domain.errors import Invalid
+from shared.domain.kernel.actors import USER_PREFIX
+from shared.domain.kernel.errors import Invalid
 from shared.log import EXPECTED_SEQUENCE, Indeterminate, LogUnavailable, StoredMessage, VersionConflict
 from shared.template_log import (
     MAX_MESSAGE_BYTES,

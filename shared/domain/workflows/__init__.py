@@ -2,8 +2,8 @@
 
 from parley.events import SessionEvent, facts
 from parley.events.values import PlanKind
-from shared.domain.session import Session
-from shared.domain.workflow import Edge, Workflow
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.workflow import Edge, Workflow
 from shared.domain.workflows.agentflow import AGENTFLOW
 from shared.domain.workflows.conversation import CONVERSATION
 from shared.domain.workflows.execution_plan import EXECUTION_PLAN

@@ -1,9 +1,9 @@
 """Act with tools: turn after turn is planned, carried out and verified, until an answer can be given."""
 
 from parley.events import facts
-from shared.domain.session import Session, with_next_draft
-from shared.domain.state import TurnRules
-from shared.domain.workflow import Edge, Workflow, unread, unread_while_planning
+from shared.domain.kernel.session import Session, with_next_draft
+from shared.domain.kernel.state import TurnRules
+from shared.domain.kernel.workflow import Edge, Workflow, unread, unread_while_planning
 
 
 def no_actions(session: Session, event: facts.TurnPlanned) -> bool:

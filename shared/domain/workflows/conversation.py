@@ -1,8 +1,8 @@
 """Plan and code: a plan in words is reviewed, a program is written for it, checked and reviewed, and run on request."""
 
 from parley.events import facts
-from shared.domain.session import Session, with_code, with_next_draft
-from shared.domain.workflow import (
+from shared.domain.kernel.session import Session, with_code, with_next_draft
+from shared.domain.kernel.workflow import (
     PLAN_REVIEW,
     Edge,
     Workflow,

@@ -2,10 +2,10 @@
 
 from parley.events import facts
 from parley.events.values import ActionSpec
-from shared.domain.plan_steps import action_id, has_running_step, required_steps
-from shared.domain.session import Session
-from shared.domain.state import Plan, TurnRules
-from shared.domain.workflow import PLAN_REVIEW, Edge, Workflow, unread_while_drafting
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Plan, TurnRules
+from shared.domain.kernel.workflow import PLAN_REVIEW, Edge, Workflow, unread_while_drafting
+from shared.domain.steps.plan_steps import action_id, has_running_step, required_steps
 
 
 def calls(plan: Plan, _: int) -> tuple[ActionSpec, ...]:

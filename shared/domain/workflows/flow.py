@@ -3,9 +3,9 @@
 from parley.events import SessionEvent, facts
 from parley.events.offers import OfferedDraft, OfferedPlan, OfferedTurn
 from parley.events.values import ActionSpec, NodeProposal, PathPlan
-from shared.domain.fast_replace import replace
-from shared.domain.state import Plan, Turn, TurnRules
-from shared.domain.workflow import PLAN_REVIEW, Edge, Workflow, unread_while_planning
+from shared.domain.kernel.fast_replace import replace
+from shared.domain.kernel.state import Plan, Turn, TurnRules
+from shared.domain.kernel.workflow import PLAN_REVIEW, Edge, Workflow, unread_while_planning
 from shared.domain.workflows.agentflow import AFTER_VERDICT, judged
 
 

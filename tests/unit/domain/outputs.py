@@ -3,12 +3,12 @@
 from datetime import timedelta
 
 from parley.events.values import ActionSpec, Waiting
-from shared.domain import commands as c
-from shared.domain.batches import next_batch
-from shared.domain.for_each import expand_items
-from shared.domain.plan_steps import is_unresolved, step_of
-from shared.domain.references import ITEM, Unresolved, resolve
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.steps.for_each import expand_items
+from shared.domain.steps.plan_steps import is_unresolved, step_of
+from shared.domain.steps.references import ITEM, Unresolved, resolve
+from shared.domain.turn.batches import next_batch
 from tests.unit.domain.spec import NOON
 
 LATER = NOON + timedelta(hours=1)  # when a polling step gives up

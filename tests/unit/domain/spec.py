@@ -24,16 +24,16 @@ from parley.events.values import (
     SubGoalVerdict,
     Workflow,
 )
-from shared.domain import commands as c
-from shared.domain.batches import next_batch
-from shared.domain.commands import CommandMeta, Work
-from shared.domain.decide import AnyCommand, decide, due
-from shared.domain.errors import CommandRefused
-from shared.domain.evolve import evolve
-from shared.domain.session import Session
-from shared.domain.state import Code, Plan
-from shared.domain.sub_goals import actions_by_sub_goal
-from shared.domain.wording import BUDGET_OPTIONS, UNCERTAIN_OPTIONS
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta, Work
+from shared.domain.kernel.errors import CommandRefused
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Code, Plan
+from shared.domain.kernel.wording import BUDGET_OPTIONS, UNCERTAIN_OPTIONS
+from shared.domain.rules.decide import AnyCommand, decide, due
+from shared.domain.transcript.sub_goals import actions_by_sub_goal
+from shared.domain.turn.batches import next_batch
 from shared.story import Story, finish_action
 from shared.story import StoryLine as StoryLine
 from shared.story import check_invariants as check_invariants

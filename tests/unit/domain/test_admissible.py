@@ -7,13 +7,13 @@ import pytest
 from parley.events import EVENT_CLASSES, SessionEvent, facts
 from parley.events.carried import Carried
 from parley.events.values import Artefact, Outcome, PathPlan, SessionSettings, Step
-from shared.domain import commands as c
-from shared.domain.admissible import CHECKS, WRONG_CONSEQUENCES, admissible, admit
-from shared.domain.commands import CommandMeta, Work
-from shared.domain.consequences import complete
-from shared.domain.decide import decide
-from shared.domain.service_event_checks import REPLIES
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta, Work
+from shared.domain.kernel.session import Session
+from shared.domain.rules.admissible import CHECKS, WRONG_CONSEQUENCES, admissible, admit
+from shared.domain.rules.consequences import complete
+from shared.domain.rules.decide import decide
+from shared.domain.rules.service_event_checks import REPLIES
 from shared.story import StoryLine, Transition, finish_action
 from tests.unit.domain.spec import (
     ANN,

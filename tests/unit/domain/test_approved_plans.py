@@ -2,9 +2,9 @@
 
 from parley.events import facts
 from parley.events.values import PathPlan, SessionSettings, Step
-from shared.domain import commands as c
-from shared.domain.batches import find_action
-from shared.domain.evolve import evolve
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.evolve import evolve
+from shared.domain.turn.batches import find_action
 from tests.unit.domain.spec import TO_PLAN, Given, approve, given
 
 LOOK = Step(text="Find the order", tool="shop.look")

@@ -1,8 +1,8 @@
 """The attempt number of a step's call, which gives its idempotency key, across versions of the plan."""
 
 from parley.events.values import Step
-from shared.domain import commands as c
-from shared.domain.session import Session, undecided_actions
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session, undecided_actions
 from shared.story import finish_action
 from tests.unit.domain.outputs import executor_command
 from tests.unit.domain.spec import StoryLine, approve, given, request, verdict

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from parley.events.values import ActionSpec
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import decide
-from shared.domain.errors import Invalid
-from shared.domain.session import Session
-from shared.domain.wording import BUDGET_SPENT
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.errors import Invalid
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.wording import BUDGET_SPENT
+from shared.domain.rules.decide import decide
 from tests.unit.domain.spec import GIVE_UP, NOON, RAISE, act, draft, given, request, say, turn
 from tests.unit.domain.test_for_each import LIST, LOOK, approved_plan, expand, finish_step
 from tests.unit.domain.test_polling import after_poll, polls

@@ -1,9 +1,9 @@
 """References between calls of a turn: filled in before the user is asked, and only in turns of tools."""
 
 from parley.events.values import PathPlan
-from shared.domain import commands as c
-from shared.domain.errors import OutOfTurn
-from shared.domain.session import undecided_actions
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import OutOfTurn
+from shared.domain.kernel.session import undecided_actions
 from tests.unit.domain.spec import act, allow, done, given, request, say, turn, verdict
 
 TEXT = {"note": "customer wrote {{calls.1.output}}"}

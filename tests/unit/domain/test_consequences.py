@@ -2,11 +2,11 @@
 
 from parley.events import SessionEvent, dump_event, facts
 from parley.events.values import Outcome, PathPlan
-from shared.domain import commands as c
-from shared.domain.admissible import WRONG_CONSEQUENCES, admit
-from shared.domain.consequences import complete
-from shared.domain.evolve import evolve
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
+from shared.domain.rules.admissible import WRONG_CONSEQUENCES, admit
+from shared.domain.rules.consequences import complete
 from tests.unit.domain.spec import (
     LEAVE,
     VERIFYING,

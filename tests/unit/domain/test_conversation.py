@@ -6,19 +6,19 @@ import pytest
 
 from parley.events.hashing import canonical_hash
 from parley.events.values import Knowledge, Step
-from shared.domain import commands as c
-from shared.domain.batches import find_action
-from shared.domain.errors import Invalid, OutOfTurn, Repeated, Stale
-from shared.domain.messages import CHAT_HISTORY, chat_history
-from shared.domain.newest_within import newest_within
-from shared.domain.session import (
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import Invalid, OutOfTurn, Repeated, Stale
+from shared.domain.kernel.session import (
     MAX_REPAIRS,
     MAX_WORDS_BYTES,
     SESSION,
     Session,
     review_target,
 )
-from shared.domain.transcript import MAX_BYTES
+from shared.domain.transcript.entries import MAX_BYTES
+from shared.domain.transcript.messages import CHAT_HISTORY, chat_history
+from shared.domain.transcript.newest_within import newest_within
+from shared.domain.turn.batches import find_action
 from tests.unit.domain.spec import (
     NOTES,
     RUN_CODE,

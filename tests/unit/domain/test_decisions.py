@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import AnyCommand, decide
-from shared.domain.decisions import MAX_DECISIONS
-from shared.domain.errors import AlreadyDone, CommandRefused, OutOfTurn, Stale
-from shared.domain.session import Session
-from shared.domain.user_commands import UserCommand
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.errors import AlreadyDone, CommandRefused, OutOfTurn, Stale
+from shared.domain.kernel.session import Session
+from shared.domain.plan.decisions import MAX_DECISIONS
+from shared.domain.rules.decide import AnyCommand, decide
+from shared.domain.rules.user_commands import UserCommand
 from shared.story import StoryLine
 from tests.unit.domain.spec import (
     ASKED,

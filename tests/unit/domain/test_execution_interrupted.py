@@ -2,12 +2,12 @@
 
 import pytest
 
-from shared.domain import commands as c
-from shared.domain.batches import running_actions
-from shared.domain.decide import due
-from shared.domain.errors import CommandRefused, OutOfTurn
-from shared.domain.plan_steps import task_status
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import CommandRefused, OutOfTurn
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import due
+from shared.domain.steps.plan_steps import task_status
+from shared.domain.turn.batches import running_actions
 from shared.story import finish_action
 from tests.unit.domain import test_waiting_steps as waits
 from tests.unit.domain.spec import StoryLine, approve, reject, verdict

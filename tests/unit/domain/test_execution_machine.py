@@ -21,18 +21,18 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from parley.events import SessionEvent, dump_event, facts, parse_event
 from parley.events.hashing import canonical_hash
 from parley.events.values import Effect, SessionSettings, ToolPolicy, ToolRule
-from shared.domain import commands as c
-from shared.domain.actors import KEEPER
-from shared.domain.admissible import admit
-from shared.domain.batches import dead_actions, find_action, running_actions
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import AnyCommand, decide_and_evolve
-from shared.domain.errors import CommandRefused
-from shared.domain.plan_approval import is_preapprovable, starts_by_setting
-from shared.domain.plan_steps import GATHER, is_unfinished, step_of
-from shared.domain.references import references
-from shared.domain.session import SERVICE_OF, Session, undecided_actions
-from shared.domain.skipping import dependents_of
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.actors import KEEPER
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.errors import CommandRefused
+from shared.domain.kernel.session import SERVICE_OF, Session, undecided_actions
+from shared.domain.plan.approval import is_preapprovable, starts_by_setting
+from shared.domain.rules.admissible import admit
+from shared.domain.rules.decide import AnyCommand, decide_and_evolve
+from shared.domain.steps.plan_steps import GATHER, is_unfinished, step_of
+from shared.domain.steps.references import references
+from shared.domain.steps.skipping import dependents_of
+from shared.domain.turn.batches import dead_actions, find_action, running_actions
 from shared.story import finish_action
 from tests.unit.domain.drawn_plans import REACHED, draw_plan, draw_registry, record_reached, starts_plan
 from tests.unit.domain.outputs import LATER, executor_command

@@ -7,13 +7,13 @@ import pytest
 
 from parley.events import facts
 from parley.events.values import Step, ToolRule
-from shared.domain import commands as c
-from shared.domain.batches import next_batch
-from shared.domain.errors import Invalid, OutOfTurn
-from shared.domain.forks import carry_over
-from shared.domain.plan_steps import change_key, changes_made, is_unresolved, known_steps, required_steps
-from shared.domain.plan_validation import plan_problems
-from shared.domain.session import Session, undecided_actions
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import Invalid, OutOfTurn
+from shared.domain.kernel.session import Session, undecided_actions
+from shared.domain.plan.validation import plan_problems
+from shared.domain.steps.plan_steps import change_key, changes_made, is_unresolved, known_steps, required_steps
+from shared.domain.transcript.forks import carry_over
+from shared.domain.turn.batches import next_batch
 from shared.story import finish_action
 from tests.unit.domain.spec import StoryLine, approve, given, reject, request, say, verdict
 

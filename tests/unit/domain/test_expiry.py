@@ -4,13 +4,13 @@ import pytest
 
 from parley.events import facts
 from parley.events.values import SessionSettings, Step
-from shared.domain import commands as c
-from shared.domain.admissible import admissible
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import decide
-from shared.domain.errors import OutOfTurn
-from shared.domain.expiry import expires
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.errors import OutOfTurn
+from shared.domain.kernel.session import Session
+from shared.domain.rules.admissible import admissible
+from shared.domain.rules.decide import decide
+from shared.domain.rules.expiry import expires
 from tests.unit.domain.spec import NOON, StoryLine, act, approve, given, say, turn
 from tests.unit.domain.test_polling import judged
 from tests.unit.domain.test_waiting_steps import (

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from shared.domain.fast_replace import replace
-from shared.domain.session import Session
-from shared.domain.usage_totals import UsageTotals
+from shared.domain.kernel.fast_replace import replace
+from shared.domain.kernel.session import Session
+from shared.domain.rules.usage_totals import UsageTotals
 
 
 def test_replace_gives_the_same_copy_as_the_library() -> None:

@@ -2,11 +2,11 @@
 
 from parley.events import facts, parse_event
 from parley.events.values import FileRef, Outcome
-from shared.domain import commands as c
-from shared.domain.decide import decide
-from shared.domain.evolve import evolve
-from shared.domain.forks import carry_over
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import decide
+from shared.domain.transcript.forks import carry_over
 from shared.log import body_of
 from shared.story import finish_action
 from tests.conftest import person

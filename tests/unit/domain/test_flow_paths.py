@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from parley.events.values import ActionAttempt, ActionSpec, ModelCall, PathPlan, Step
-from shared.domain import commands as c
-from shared.domain.batches import next_batch
-from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
-from shared.domain.flow_paths import MAX_NODES, carry_over, outputs
-from shared.domain.messages import programmed_plan
-from shared.domain.session import Session
-from shared.domain.transcript_queries import said_since_request
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import AlreadyDone, Invalid, OutOfTurn, Stale
+from shared.domain.kernel.session import Session
+from shared.domain.transcript.messages import programmed_plan
+from shared.domain.transcript.queries import said_since_request
+from shared.domain.turn.batches import next_batch
+from shared.domain.turn.flow_paths import MAX_NODES, carry_over, outputs
 from shared.story import finish_action
 from tests.unit.domain.spec import (
     TO_CODE,

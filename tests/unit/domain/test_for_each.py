@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from parley.events.values import ActionSpec, Step
-from shared.domain import commands as c
-from shared.domain.batches import next_batch
-from shared.domain.errors import Invalid, OutOfTurn
-from shared.domain.for_each import MAX_ITEMS, MAX_OPEN_ACTIONS, expand_items, items_of
-from shared.domain.plan_steps import GATHER, is_unresolved, required_steps
-from shared.domain.plan_validation import plan_problems
-from shared.domain.session import Session, undecided_actions
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import Invalid, OutOfTurn
+from shared.domain.kernel.session import Session, undecided_actions
+from shared.domain.plan.validation import plan_problems
+from shared.domain.steps.for_each import MAX_ITEMS, MAX_OPEN_ACTIONS, expand_items, items_of
+from shared.domain.steps.plan_steps import GATHER, is_unresolved, required_steps
+from shared.domain.turn.batches import next_batch
 from shared.story import finish_action
 from tests.unit.domain.spec import StoryLine, allow, approve, given, request, verdict
 

@@ -7,12 +7,12 @@ import pytest
 from parley.events import facts, parse_event
 from parley.events.carried import Carried
 from parley.events.values import Check, Knowledge, Step
-from shared.domain import commands as c
-from shared.domain.decide import decide
-from shared.domain.evolve import evolve
-from shared.domain.forks import carry_over
-from shared.domain.session import MAX_WORDS_BYTES, Session
-from shared.domain.transcript import MAX_BYTES
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import MAX_WORDS_BYTES, Session
+from shared.domain.rules.decide import decide
+from shared.domain.transcript.entries import MAX_BYTES
+from shared.domain.transcript.forks import carry_over
 from shared.log import MAX_FORK, EventTooLarge, body_of
 from tests.conftest import person
 from tests.unit.domain.spec import NOTES, TO_DONE, approve, draft, given, program, say, unread

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from parley.events import facts
-from shared.domain import commands as c
-from shared.domain.commands import Work
-from shared.domain.decide import AnyCommand, due
-from shared.domain.errors import Invalid, OutOfTurn
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import Work
+from shared.domain.kernel.errors import Invalid, OutOfTurn
+from shared.domain.rules.decide import AnyCommand, due
 from tests.unit.domain.spec import (
     ANN,
     ANSWERING,

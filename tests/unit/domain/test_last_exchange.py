@@ -1,8 +1,8 @@
 """What the nodes of a flow get of the conversation: the last question that was answered, and its answer."""
 
-from shared.domain import commands as c
-from shared.domain.forks import carry_over
-from shared.domain.transcript_queries import last_exchange
+from shared.domain.kernel import commands as c
+from shared.domain.transcript.forks import carry_over
+from shared.domain.transcript.queries import last_exchange
 from tests.unit.domain.spec import EXECUTING, TO_PLAN, StoryLine, answer, given, new_request, request, say, turn
 
 ORDERS, ANSWER = "How many orders wait?", "Three wait."

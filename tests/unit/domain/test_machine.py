@@ -15,14 +15,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from parley.events import EVENT_CLASSES, SessionEvent, facts
 from parley.events.values import ActionSpec, ModelCall, PathPlan, SessionSettings, Step
-from shared.domain import commands as c
-from shared.domain.batches import next_batch, running_actions
-from shared.domain.commands import CommandMeta, Work
-from shared.domain.decide import AnyCommand, decide
-from shared.domain.errors import AlreadyDone
-from shared.domain.evolve import fold
-from shared.domain.flow_paths import started
-from shared.domain.session import SERVICE_OF, Session, decidable_actions
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta, Work
+from shared.domain.kernel.errors import AlreadyDone
+from shared.domain.kernel.evolve import fold
+from shared.domain.kernel.session import SERVICE_OF, Session, decidable_actions
+from shared.domain.rules.decide import AnyCommand, decide
+from shared.domain.turn.batches import next_batch, running_actions
+from shared.domain.turn.flow_paths import started
 from tests.unit.domain.drawn_turns import nodes, one_of, registry
 from tests.unit.domain.spec import (
     AGAIN,

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from parley.events.values import ActionSpec, Recalled
-from shared.domain import commands as c
-from shared.domain import memory
-from shared.domain.errors import Invalid
-from shared.domain.memory import (
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import Invalid
+from shared.domain.kernel.session import Session
+from shared.domain.transcript import memory
+from shared.domain.transcript.memory import (
     MAX_OUTCOME,
     MAX_OUTCOME_SUMMARY,
     MAX_OUTCOMES,
@@ -20,7 +21,6 @@ from shared.domain.memory import (
     older_reads,
     text_of,
 )
-from shared.domain.session import Session
 from shared.story import finish_action
 from tests.unit.domain.spec import (
     LEAVE,

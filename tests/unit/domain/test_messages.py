@@ -6,16 +6,16 @@ import pytest
 
 from parley.events import facts
 from parley.events.values import FurtherQuestion, Option, PathPlan
-from shared.domain import commands as c
-from shared.domain.actors import KEEPER
-from shared.domain.admissible import admit
-from shared.domain.decide import AnyCommand, due
-from shared.domain.errors import AlreadyDone, OutOfTurn, Stale
-from shared.domain.evolve import evolve
-from shared.domain.fast_replace import replace
-from shared.domain.forks import carry_over
-from shared.domain.session import Session, with_words
-from shared.domain.transcript_queries import questions
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.actors import KEEPER
+from shared.domain.kernel.errors import AlreadyDone, OutOfTurn, Stale
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.fast_replace import replace
+from shared.domain.kernel.session import Session, with_words
+from shared.domain.rules.admissible import admit
+from shared.domain.rules.decide import AnyCommand, due
+from shared.domain.transcript.forks import carry_over
+from shared.domain.transcript.queries import questions
 from tests.unit.domain.spec import (
     ASKED,
     CODING,

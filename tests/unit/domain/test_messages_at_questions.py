@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from tests.unit.domain.spec import StoryLine, act, given, request, say, turn
 
 ANSWERED = c.AnswerRemark(text="Because it is short.")

@@ -8,13 +8,13 @@ import pytest
 from parley.events import facts
 from parley.events.offers import OfferedCode, OfferedPlan, OfferedTurn
 from parley.events.values import PathPlan
-from shared.domain import commands as c
-from shared.domain.admissible import admissible, admit
-from shared.domain.commands import Command, CommandMeta, Work
-from shared.domain.decide import AnyCommand, decide, due
-from shared.domain.errors import CommandRefused, Forbidden, Invalid, OutOfTurn, Stale
-from shared.domain.evolve import evolve
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import Command, CommandMeta, Work
+from shared.domain.kernel.errors import CommandRefused, Forbidden, Invalid, OutOfTurn, Stale
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
+from shared.domain.rules.admissible import admissible, admit
+from shared.domain.rules.decide import AnyCommand, decide, due
 from tests.unit.domain.spec import (
     ANN,
     NOON,

@@ -3,13 +3,13 @@
 import pytest
 
 from parley.events.values import ActionAttempt, Artefact, Outcome
-from shared.domain import commands as c
-from shared.domain.batches import find_action
-from shared.domain.commands import Work
-from shared.domain.errors import OutOfTurn
-from shared.domain.outcomes import LEFT, RESULT_LEFT, close_abandoned
-from shared.domain.session import Session
-from shared.domain.state import Action
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import Work
+from shared.domain.kernel.errors import OutOfTurn
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.state import Action
+from shared.domain.turn.batches import find_action
+from shared.domain.turn.outcomes import LEFT, RESULT_LEFT, close_abandoned
 from shared.story import finish_action
 from tests.unit.domain.spec import act, given, new_request, request, say, status, turn, verdict
 

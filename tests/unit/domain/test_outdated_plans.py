@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from parley.events.values import Check, Step, ToolRule
-from shared.domain import commands as c
-from shared.domain.errors import Invalid
-from shared.domain.forks import carry_over
-from shared.domain.policy import outdated_reason
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import Invalid
+from shared.domain.kernel.session import Session
+from shared.domain.plan.policy import outdated_reason
+from shared.domain.transcript.forks import carry_over
 from tests.unit.domain.spec import approve, given, request
 from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, FAILURE, LOOK, edited, plan, session_after, status
 

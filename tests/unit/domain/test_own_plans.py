@@ -3,8 +3,8 @@
 import pytest
 
 from parley.events.values import Step
-from shared.domain import commands as c
-from shared.domain.errors import Invalid, OutOfTurn
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import Invalid, OutOfTurn
 from tests.unit.domain.spec import approve
 from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, LOOK, plan, session_after, status
 

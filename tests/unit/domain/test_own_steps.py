@@ -2,7 +2,7 @@
 
 from parley.events import facts
 from parley.events.values import Step
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from shared.story import Story
 
 ASK, DRAW, OWN = Step(text="Ask", id="s1"), Step(text="Draw", id="s2"), Step(text="Say goodbye", id="s3")

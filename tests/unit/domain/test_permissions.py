@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from parley.events.values import Role, SessionSettings
-from shared.domain import commands as c
-from shared.domain.actors import OPERATOR
-from shared.domain.admissible import admissible, admit
-from shared.domain.consequences import complete
-from shared.domain.decide import AnyCommand, decide
-from shared.domain.errors import Forbidden
-from shared.domain.permissions import RANKS, SessionRole, may
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.actors import OPERATOR
+from shared.domain.kernel.errors import Forbidden
+from shared.domain.kernel.session import Session
+from shared.domain.rules.admissible import admissible, admit
+from shared.domain.rules.consequences import complete
+from shared.domain.rules.decide import AnyCommand, decide
+from shared.domain.rules.permissions import RANKS, SessionRole, may
 from shared.story import StoryLine
 from tests.unit.domain.spec import (
     ASKED,

@@ -6,18 +6,18 @@ import pytest
 
 from parley.events import dump_event, facts, parse_event
 from parley.events.values import ActionSpec, Step, ToolRule
-from shared.domain import commands as c
-from shared.domain.admissible import admit
-from shared.domain.batches import next_batch
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import decide, due
-from shared.domain.errors import AlreadyDone, CommandRefused, Invalid, OutOfTurn
-from shared.domain.for_each import expand_items
-from shared.domain.forks import carry_over
-from shared.domain.plan_approval import is_covered, starts_by_setting
-from shared.domain.plan_steps import is_held_up, is_unfinished, is_unresolved, task_status
-from shared.domain.session import Session, undecided_actions
-from shared.domain.state_names import state_name
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.errors import AlreadyDone, CommandRefused, Invalid, OutOfTurn
+from shared.domain.kernel.session import Session, undecided_actions
+from shared.domain.kernel.state_names import state_name
+from shared.domain.plan.approval import is_covered, starts_by_setting
+from shared.domain.rules.admissible import admit
+from shared.domain.rules.decide import decide, due
+from shared.domain.steps.for_each import expand_items
+from shared.domain.steps.plan_steps import is_held_up, is_unfinished, is_unresolved, task_status
+from shared.domain.transcript.forks import carry_over
+from shared.domain.turn.batches import next_batch
 from shared.story import finish_action
 from tests.unit.domain.spec import (
     ANN,

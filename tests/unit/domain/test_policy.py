@@ -7,10 +7,10 @@ import pytest
 
 from parley.events import facts
 from parley.events.values import ActionSpec, SessionSettings
-from shared.domain import commands as c
-from shared.domain.errors import OutOfTurn
-from shared.domain.policy import policy_of
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import OutOfTurn
+from shared.domain.kernel.session import Session
+from shared.domain.plan.policy import policy_of
 from shared.story import finish_action
 from tests.unit.domain.spec import (
     AGAIN,

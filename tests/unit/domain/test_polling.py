@@ -8,16 +8,16 @@ import pytest
 from parley.events import facts
 from parley.events.facts import MAX_POLLS, MIN_POLL_INTERVAL
 from parley.events.values import Step, Waiting
-from shared.domain import commands as c
-from shared.domain.admissible import admissible
-from shared.domain.batches import next_batch
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import decide
-from shared.domain.errors import Invalid, OutOfTurn
-from shared.domain.evolve import evolve
-from shared.domain.polling import MAX_RECORDED_VALUES, polls_by_action
-from shared.domain.session import Session
-from shared.domain.waiting_steps import due_steps, next_wake
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.errors import Invalid, OutOfTurn
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
+from shared.domain.rules.admissible import admissible
+from shared.domain.rules.decide import decide
+from shared.domain.steps.polling import MAX_RECORDED_VALUES, polls_by_action
+from shared.domain.steps.waiting_steps import due_steps, next_wake
+from shared.domain.turn.batches import next_batch
 from tests.unit.domain.spec import NOON, StoryLine, approve, given, request, say
 from tests.unit.domain.test_waiting_steps import finish_step, session_after, status
 

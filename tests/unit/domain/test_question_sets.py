@@ -6,13 +6,13 @@ import pytest
 
 from parley.events import SessionEvent, dump_event, parse_event
 from parley.events.values import FurtherQuestion, Option
-from shared.domain import commands as c
-from shared.domain.decide import due
-from shared.domain.errors import Invalid, OutOfTurn, Stale
-from shared.domain.evolve import evolve
-from shared.domain.forks import carry_over
-from shared.domain.session import Session
-from shared.domain.transcript_queries import questions, said_since_request
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import Invalid, OutOfTurn, Stale
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import due
+from shared.domain.transcript.forks import carry_over
+from shared.domain.transcript.queries import questions, said_since_request
 from tests.unit.domain.spec import NOTES, TO_CODE, TO_DONE, Given, draft, given, new_request, request, say, turn
 
 COLOUR, EXTRAS, NAME = "Which colour?", "Which extras?", "What is its name?"

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from parley.events import facts
-from shared.domain import commands as c
-from shared.domain.decide import due
-from shared.domain.errors import Invalid, OutOfTurn, Stale
-from shared.domain.evolve import evolve
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import Invalid, OutOfTurn, Stale
+from shared.domain.kernel.evolve import evolve
+from shared.domain.rules.decide import due
 from tests.unit.domain.spec import (
     ANN,
     ANSWERING,

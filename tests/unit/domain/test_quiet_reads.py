@@ -3,11 +3,11 @@
 import pytest
 
 from parley.events.values import ActionSpec, PathPlan, ToolRule
-from shared.domain import commands as c
-from shared.domain.batches import actions_to_start
-from shared.domain.errors import OutOfTurn
-from shared.domain.evolve import evolve
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import OutOfTurn
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
+from shared.domain.turn.batches import actions_to_start
 from tests.unit.domain.spec import Given, act, allow, done, first_attempts, given, new_request, request, status, turn
 
 WITHOUT_APPROVALS = request("agentflow", approval="never")

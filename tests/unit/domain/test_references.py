@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shared.domain.references import Reference, Unresolved, malformed_references, references, resolve
+from shared.domain.steps.references import Reference, Unresolved, malformed_references, references, resolve
 
 OUTPUTS: dict[str, Any] = {
     "s1": {"orders": [{"id": "#W1", "price": 20.5, "paid": True, "note": None}], "name": "Ann"},

@@ -4,9 +4,9 @@ import pytest
 
 from chaos.conversation import Conversation
 from parley.events import SessionEvent, dump_event
-from shared.domain import commands as c
-from shared.domain.decide import AnyCommand
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import AnyCommand
 from tests.unit.domain.spec import CODING, StoryLine, draft, given, program, request, say, turn, unread
 
 ANSWERED = c.AnswerRemark(text="It is short.")

@@ -4,8 +4,8 @@ import pytest
 
 from parley.events.hashing import canonical_hash
 from parley.events.values import Step
-from shared.domain import commands as c
-from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import AlreadyDone, Invalid, OutOfTurn, Stale
 from tests.unit.domain.spec import (
     CODING,
     TO_CODE,

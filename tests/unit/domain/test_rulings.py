@@ -6,11 +6,11 @@ import pytest
 
 from parley.events import facts
 from parley.events.values import ActionSpec, PathPlan, ToolRule
-from shared.domain import commands as c
-from shared.domain.errors import Stale
-from shared.domain.evolve import evolve
-from shared.domain.session import Session, undecided_actions
-from shared.domain.wording import UNCERTAIN_OPTIONS
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import Stale
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session, undecided_actions
+from shared.domain.kernel.wording import UNCERTAIN_OPTIONS
 from shared.story import StoryLine
 from tests.unit.domain.spec import (
     AGAIN,

@@ -4,12 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import decide, due
-from shared.domain.errors import OutOfTurn
-from shared.domain.evolve import evolve
-from shared.domain.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.errors import OutOfTurn
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
+from shared.domain.rules.decide import decide, due
 from tests.unit.domain.test_execution_plan import CANCEL, LOOK
 
 KEEPER = CommandMeta("keeper", datetime(2026, 6, 1, tzinfo=UTC), id="x")

@@ -9,18 +9,18 @@ from pydantic import ValidationError
 
 from parley.events import EVENT_CLASSES, Event, SessionEvent, dump_event, facts, parse_event
 from parley.events.carried import Carried
-from shared.domain import commands as c
-from shared.domain.batches import advance
-from shared.domain.decide import decide
-from shared.domain.dialogue import Offer, OpenQuestion
-from shared.domain.errors import OutOfTurn, Stale
-from shared.domain.evolve import evolve, fold
-from shared.domain.forks import carry_over
-from shared.domain.offers import offered_draft, take_offer
-from shared.domain.outcomes import action_changes
-from shared.domain.plan_text import draft_text
-from shared.domain.session import MAX_RECENT_COMMANDS, Session, review_target
-from shared.domain.user_commands import decide_user_command
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import OutOfTurn, Stale
+from shared.domain.kernel.evolve import evolve, fold
+from shared.domain.kernel.session import MAX_RECENT_COMMANDS, Session, review_target
+from shared.domain.plan.text import draft_text
+from shared.domain.rules.decide import decide
+from shared.domain.rules.user_commands import decide_user_command
+from shared.domain.transcript.dialogue import Offer, OpenQuestion
+from shared.domain.transcript.forks import carry_over
+from shared.domain.transcript.offers import offered_draft, take_offer
+from shared.domain.turn.batches import advance
+from shared.domain.turn.outcomes import action_changes
 from tests.unit.domain.spec import (
     ANN,
     NOON,

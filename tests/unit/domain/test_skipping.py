@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from parley.events.values import ActionSpec, Step
-from shared.domain import commands as c
-from shared.domain.admissible import admissible
-from shared.domain.batches import find_action, next_batch
-from shared.domain.errors import Invalid, OutOfTurn
-from shared.domain.for_each import items_of
-from shared.domain.session import Session, undecided_actions
-from shared.domain.skipping import MAX_OUTPUT_BYTES, dependents_of
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import Invalid, OutOfTurn
+from shared.domain.kernel.session import Session, undecided_actions
+from shared.domain.rules.admissible import admissible
+from shared.domain.steps.for_each import items_of
+from shared.domain.steps.skipping import MAX_OUTPUT_BYTES, dependents_of
+from shared.domain.turn.batches import find_action, next_batch
 from tests.unit.domain.spec import StoryLine, act, approve, given, request, turn
 from tests.unit.domain.test_execution_plan import (
     CANCEL,

@@ -6,14 +6,14 @@ import pytest
 
 from parley.events import facts
 from parley.events.values import Step, Waiting
-from shared.domain import commands as c
-from shared.domain.actors import KEEPER
-from shared.domain.batches import find_action, next_batch, running_actions
-from shared.domain.decide import due
-from shared.domain.errors import Invalid, OutOfTurn
-from shared.domain.plan_steps import task_status
-from shared.domain.session import Session, undecided_actions
-from shared.domain.wording import NOT_ANSWERED
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.actors import KEEPER
+from shared.domain.kernel.errors import Invalid, OutOfTurn
+from shared.domain.kernel.session import Session, undecided_actions
+from shared.domain.kernel.wording import NOT_ANSWERED
+from shared.domain.rules.decide import due
+from shared.domain.steps.plan_steps import task_status
+from shared.domain.turn.batches import find_action, next_batch, running_actions
 from shared.story import finish_action
 from tests.unit.domain.spec import (
     NOON,

@@ -3,7 +3,7 @@
 import pytest
 
 from parley.events.values import Step
-from shared.domain.plan_steps import with_kept_ids
+from shared.domain.steps.plan_steps import with_kept_ids
 
 BEFORE = (Step(text="Ask", id="s1"), Step(text="Draw", id="s2"), Step(text="Print", id="s3"))
 REVISIONS: dict[str, tuple[list[tuple[str, str | None]], list[str]]] = {

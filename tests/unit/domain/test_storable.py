@@ -7,8 +7,8 @@ import pytest
 
 from parley.events import dump_event, parse_event
 from parley.events.values import Step
-from shared.domain import commands as c
-from shared.domain.storable import storable
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.storable import storable
 from tests.unit.domain.spec import TO_PLAN, given
 
 

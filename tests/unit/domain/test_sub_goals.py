@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from parley.events.values import SubGoalVerdict
-from shared.domain import commands as c
-from shared.domain.errors import Invalid
-from shared.domain.sub_goals import TURN_SUB_GOALS, actions_by_sub_goal
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import Invalid
+from shared.domain.transcript.sub_goals import TURN_SUB_GOALS, actions_by_sub_goal
 from shared.story import finish_action
 from tests.unit.domain.spec import act, given, request, say, turn, verdict
 

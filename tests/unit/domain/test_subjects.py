@@ -4,10 +4,10 @@ import pytest
 
 from parley.events import facts
 from parley.events.values import Outcome, Subjects
-from shared.domain import commands as c
-from shared.domain.forks import carry_over, session_forked
-from shared.domain.session import Session
-from shared.domain.subjects import memory_subject, recall_subject
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.subjects import memory_subject, recall_subject
+from shared.domain.transcript.forks import carry_over, session_forked
 from tests.unit.domain.spec import NOON, StoryLine, act, answer, draft, given, new_request, request, turn, verdict
 from tests.unit.domain.test_polling import LOOK, POLL, after_poll, approved_plan, begin_polling
 from tests.unit.domain.test_waiting_steps import session_after

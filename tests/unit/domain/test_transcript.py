@@ -10,15 +10,15 @@ import pytest
 
 from parley.events import SessionEvent, dump_event, parse_event
 from parley.events.values import ActionSpec, Check, FurtherQuestion, Option, PathPlan, Step
-from shared.domain import commands as c
-from shared.domain.actors import KEEPER
-from shared.domain.admissible import admit
-from shared.domain.compaction import BOUNDARY, CUT, cut, fitting, within
-from shared.domain.dialogue import TranscriptEntry
-from shared.domain.evolve import evolve, fold
-from shared.domain.session import Session
-from shared.domain.transcript import MAX_BYTES, MAX_ENTRY
-from shared.domain.transcript_queries import last_exchange, questions, said_since_request, said_with
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.actors import KEEPER
+from shared.domain.kernel.evolve import evolve, fold
+from shared.domain.kernel.session import Session
+from shared.domain.rules.admissible import admit
+from shared.domain.transcript.compaction import BOUNDARY, CUT, cut, fitting, within
+from shared.domain.transcript.dialogue import TranscriptEntry
+from shared.domain.transcript.entries import MAX_BYTES, MAX_ENTRY
+from shared.domain.transcript.queries import last_exchange, questions, said_since_request, said_with
 from shared.story import finish_action
 from tests.unit.domain.spec import (
     CHECKING,

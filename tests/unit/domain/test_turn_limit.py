@@ -6,9 +6,9 @@ from typing import Any, cast
 import pytest
 
 from services.planner.app import Planner
-from shared.domain import commands as c
-from shared.domain import wording
-from shared.domain.errors import OutOfTurn
+from shared.domain.kernel import commands as c
+from shared.domain.kernel import wording
+from shared.domain.kernel.errors import OutOfTurn
 from shared.worker import WorkContext
 from tests.unit.domain.spec import (
     StoryLine,

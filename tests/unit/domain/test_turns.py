@@ -8,11 +8,11 @@ import pytest
 from parley.events import facts
 from parley.events.hashing import canonical_hash
 from parley.events.values import ActionAttempt, ActionSpec, PathPlan, Step
-from shared.domain import commands as c
-from shared.domain.batches import find_action, running_actions
-from shared.domain.commands import Work
-from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
-from shared.domain.session import review_target
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import Work
+from shared.domain.kernel.errors import AlreadyDone, Invalid, OutOfTurn, Stale
+from shared.domain.kernel.session import review_target
+from shared.domain.turn.batches import find_action, running_actions
 from shared.story import finish_action
 from tests.unit.domain.spec import (
     AGAIN,

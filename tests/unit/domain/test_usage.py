@@ -4,13 +4,13 @@ import pytest
 
 from parley.events import dump_event, parse_event
 from parley.events.values import ModelCall
-from shared.domain import commands as c
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import decide
-from shared.domain.errors import Invalid
-from shared.domain.evolve import evolve
-from shared.domain.session import Session
-from shared.domain.wording import BUDGET_OPTIONS, OUT_OF_BUDGET
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.errors import Invalid
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.wording import BUDGET_OPTIONS, OUT_OF_BUDGET
+from shared.domain.rules.decide import decide
 from shared.story import StoryLine, finish_action
 from tests.unit.domain.spec import GIVE_UP, NOON, RAISE, TO_PLAN, act, done, draft, given, request, say, spend, turn
 

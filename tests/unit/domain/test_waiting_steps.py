@@ -8,16 +8,16 @@ import pytest
 
 from parley.events import facts
 from parley.events.values import Step, Waiting
-from shared.domain import commands as c
-from shared.domain.admissible import admissible
-from shared.domain.batches import next_batch
-from shared.domain.commands import CommandMeta
-from shared.domain.decide import decide, due
-from shared.domain.errors import Invalid, OutOfTurn
-from shared.domain.plan_steps import is_unfinished
-from shared.domain.session import Session, undecided_actions
-from shared.domain.state_names import state_name
-from shared.domain.waiting_steps import MAX_WAIT, due_steps, next_wake
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta
+from shared.domain.kernel.errors import Invalid, OutOfTurn
+from shared.domain.kernel.session import Session, undecided_actions
+from shared.domain.kernel.state_names import state_name
+from shared.domain.rules.admissible import admissible
+from shared.domain.rules.decide import decide, due
+from shared.domain.steps.plan_steps import is_unfinished
+from shared.domain.steps.waiting_steps import MAX_WAIT, due_steps, next_wake
+from shared.domain.turn.batches import next_batch
 from shared.story import finish_action
 from tests.unit.domain.spec import NOON, StoryLine, approve, feedback, given, request, say, verdict
 

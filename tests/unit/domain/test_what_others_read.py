@@ -5,18 +5,18 @@ import pytest
 from parley.events import facts
 from parley.events.offers import OfferedCode, OfferedPlan, OfferedTurn
 from parley.events.values import FileRef, NodeProposal, PathPlan, Step
-from shared.domain import commands as c
-from shared.domain.attempt_names import artefact_name, idempotency_key
-from shared.domain.batches import actions_to_start, find_action
-from shared.domain.errors import Stale
-from shared.domain.fast_replace import replace
-from shared.domain.files import object_name
-from shared.domain.plan_steps import _is_same_call, about, is_held_up, step_of, task_status
-from shared.domain.plan_text import draft_text
-from shared.domain.policy import asked_tool, strictest
-from shared.domain.references import is_whole
-from shared.domain.state_names import OFFER_STATE, REPLYING_STATE, options, rest_reason, shown_state, state_name
-from shared.domain.turns import _retry_steps, session_retried, turn_verified
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.errors import Stale
+from shared.domain.kernel.fast_replace import replace
+from shared.domain.kernel.state_names import OFFER_STATE, REPLYING_STATE, options, rest_reason, shown_state, state_name
+from shared.domain.plan.policy import asked_tool, strictest
+from shared.domain.plan.text import draft_text
+from shared.domain.steps.plan_steps import _is_same_call, about, is_held_up, step_of, task_status
+from shared.domain.steps.references import is_whole
+from shared.domain.turn.attempt_names import artefact_name, idempotency_key
+from shared.domain.turn.batches import actions_to_start, find_action
+from shared.domain.turn.files import object_name
+from shared.domain.turn.turns import _retry_steps, session_retried, turn_verified
 from shared.domain.workflows.flow import proposal
 from tests.unit.domain.spec import (
     ANN,

@@ -2,8 +2,8 @@
 
 from services.generator.conversation import CodeDraft, write_code
 from services.planner.conversation import build_prompt
-from shared.domain import commands as c
-from shared.domain.forks import carry_over
+from shared.domain.kernel import commands as c
+from shared.domain.transcript.forks import carry_over
 from shared.settings import Settings
 from tests.unit.domain.spec import TO_CODE, approve, draft, edit, given, say
 from tests.unit.test_handlers import work_context

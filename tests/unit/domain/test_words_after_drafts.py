@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.domain import commands as c
+from shared.domain.kernel import commands as c
 from tests.unit.domain.spec import (
     TO_CODE,
     TO_DONE,

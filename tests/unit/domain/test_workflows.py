@@ -7,10 +7,10 @@ import pytest
 from parley.events import EVENT_CLASSES, SessionEvent
 from parley.events.values import PathPlan, Step
 from scripts.reachability import explore
-from shared.domain import commands as c
 from shared.domain import workflows
-from shared.domain.session import Session
-from shared.domain.workflow import Edge, Workflow, always
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session
+from shared.domain.kernel.workflow import Edge, Workflow, always
 from shared.domain.workflows import WORKFLOWS
 from tests.unit.domain.spec import (
     StoryLine,

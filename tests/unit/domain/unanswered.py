@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from parley.events import SessionEvent, facts
-from shared.domain.messages import withdraws_message
-from shared.domain.session import Session
+from shared.domain.kernel.session import Session
+from shared.domain.transcript.messages import withdraws_message
 
 
 @dataclass

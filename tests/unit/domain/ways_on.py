@@ -5,16 +5,16 @@ from typing import Any
 from pydantic import JsonValue
 
 from parley.events.values import Artefact, Step
-from shared.domain import commands as c
-from shared.domain.batches import actions_to_start, running_actions
-from shared.domain.commands import CommandMeta, Work
-from shared.domain.decide import AnyCommand, decide, due
-from shared.domain.errors import CommandRefused
-from shared.domain.evolve import evolve
-from shared.domain.messages import drafts_at_once, withdraws_message
-from shared.domain.plan_approval import starts_by_setting
-from shared.domain.session import SERVICE_OF, Session
-from shared.domain.state import Action
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta, Work
+from shared.domain.kernel.errors import CommandRefused
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import SERVICE_OF, Session
+from shared.domain.kernel.state import Action
+from shared.domain.plan.approval import starts_by_setting
+from shared.domain.rules.decide import AnyCommand, decide, due
+from shared.domain.transcript.messages import drafts_at_once, withdraws_message
+from shared.domain.turn.batches import actions_to_start, running_actions
 from shared.story import finish_action
 from tests.unit.domain.outputs import executor_command
 from tests.unit.domain.spec import ANN, NOON, act, answer, checked, draft, program, turn, verdict

@@ -8,17 +8,25 @@ from dataclasses import dataclass, field
 
 from parley.events import SessionEvent, dump_event, facts, parse_event
 from parley.events.hashing import canonical_hash
-from shared.domain import commands as c
-from shared.domain.admissible import admit
-from shared.domain.batches import blocked_actions, find_action, running_actions
-from shared.domain.commands import CommandMeta, Work
-from shared.domain.consequences import complete
-from shared.domain.decide import AnyCommand, decide, due
-from shared.domain.dialogue import UnreadMessage
-from shared.domain.errors import CommandRefused
-from shared.domain.evolve import evolve
-from shared.domain.forks import carry_over
-from shared.domain.memory import (
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.commands import CommandMeta, Work
+from shared.domain.kernel.errors import CommandRefused
+from shared.domain.kernel.evolve import evolve
+from shared.domain.kernel.session import (
+    SERVICE_OF,
+    SESSION,
+    Session,
+    review_target,
+    undecided_actions,
+)
+from shared.domain.kernel.state import Action
+from shared.domain.plan.policy import STRENGTH, policy_of
+from shared.domain.rules.admissible import admit
+from shared.domain.rules.consequences import complete
+from shared.domain.rules.decide import AnyCommand, decide, due
+from shared.domain.transcript.dialogue import UnreadMessage
+from shared.domain.transcript.forks import carry_over
+from shared.domain.transcript.memory import (
     MAX_OUTCOME,
     MAX_OUTCOME_SUMMARY,
     MAX_OUTCOMES,
@@ -30,16 +38,8 @@ from shared.domain.memory import (
     key_of,
     text_of,
 )
-from shared.domain.messages import withdraws_message
-from shared.domain.policy import STRENGTH, policy_of
-from shared.domain.session import (
-    SERVICE_OF,
-    SESSION,
-    Session,
-    review_target,
-    undecided_actions,
-)
-from shared.domain.state import Action
+from shared.domain.transcript.messages import withdraws_message
+from shared.domain.turn.batches import blocked_actions, find_action, running_actions
 from tests.unit.domain.spec import ANN, NOON
 from tests.unit.domain.ways_on import check_not_stuck
 
