@@ -156,6 +156,13 @@ def test_services_do_not_import_each_other() -> None:
     assert wrong == []
 
 
+def test_no_room_of_the_domain_has_more_than_twelve_files() -> None:
+    assert [path.name for path in (ROOT / "shared/domain").glob("*.py")] == ["__init__.py"]
+    rooms = [list(room.glob("[!_]*.py")) for room in (ROOT / "shared/domain").iterdir() if room.is_dir()]
+    assert len(rooms) > 1
+    assert max(map(len, rooms)) <= 12
+
+
 def test_the_domain_is_pure() -> None:
     allowed = ("pydantic", "parley.events", "shared.domain")
     lines = [line for path in sources("shared/domain") for line in disallowed_imports(path, *allowed)]
@@ -165,7 +172,9 @@ def test_the_domain_is_pure() -> None:
 def test_the_journal_depends_on_the_event_alone() -> None:
     """It never sees a session, so whoever reads the log words an event as the gateway does."""
     allowed = ("pydantic", "pydantic_core", "parley.events", "parley.protocol", "shared.journal")
-    domain = tuple(f"shared.domain.{module}" for module in ("actors", "dialogue", "plan_text", "wording"))
+    domain = tuple(
+        f"shared.domain.{module}" for module in ("kernel.actors", "kernel.wording", "plan.text", "transcript.dialogue")
+    )
     assert [line for path in sources("shared/journal") for line in disallowed_imports(path, *allowed, *domain)] == []
 
 
