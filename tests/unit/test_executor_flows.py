@@ -8,6 +8,7 @@ import pytest
 from parley.events import facts
 from parley.events.values import ActionSpec
 from parley.flow import Flow, NodeResult, NodeRun, Outputs, node
+from parley.protocol.tools import ListTools, PreviewCall, ToolPage
 from services.executor.sources import nodes
 from services.executor.tools import ToolInvocation, ToolResult
 from shared.domain import commands as c
@@ -105,6 +106,16 @@ async def test_each_node_of_a_path_runs_as_one_action(tmp_path: Path) -> None:
     [first, second] = walk.model.prompts
     assert "Role: executor\nTask: kitchen.read_wish" in first.text
     assert sections_of(second.data)["meal"] == "hot soup"
+
+
+async def test_a_rejected_node_does_not_run_and_ends_the_path(tmp_path: Path) -> None:
+    stove = Stove()
+    walk = kitchen(tmp_path, stove)
+    paused = await walk.begins("I feel like soup", *PATH)
+    await walk.commit(c.Reject(action_id=waiting(paused).spec.id))
+    session = await walk.goes()
+    assert stove.calls == []
+    assert (session.phase, last(session).status) == ("verifying", "denied")
 
 
 @pytest.mark.parametrize(
@@ -349,6 +360,15 @@ async def test_a_node_cannot_call_a_denied_tool(tmp_path: Path) -> None:
     walk = Walk(tools=(tool("cookbook", stove, policy="deny"),), folder=tmp_path, **SOUP)
     session = await walk.begins("Soup", *PATH)
     assert (last(session).status, stove.calls) == ("denied", [])
+
+
+async def test_nodes_are_not_listed_as_tools_but_can_be_previewed(tmp_path: Path) -> None:
+    walk = kitchen(tmp_path)
+    page = ToolPage.model_validate_json(await walk.requests.list("", ListTools().model_dump_json().encode()))
+    assert [tool.name for tool in page.tools] == ["cookbook", "stove"]
+    assert walk.registry.find("kitchen.cook")
+    preview = PreviewCall(session_id="s", tool="kitchen.cook", arguments={})
+    assert b'"known":false' in await walk.requests.preview("", preview.model_dump_json().encode())
 
 
 # --- listings

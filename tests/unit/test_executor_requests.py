@@ -8,10 +8,11 @@ from packs.program import pack as program
 from packs.retail.pack import Retail
 from packs.retail.store import Worlds
 from parley import Pack
-from parley.protocol.tools import ListTools, ToolPage, ToolSpec
+from parley.protocol.tools import ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from services.executor.sources.packs import PackSource
 from services.executor.tool_requests import ToolRequests, rank
 from services.executor.tools import RegisteredTool, Registry, StaticSource
+from shared.domain.session import Session
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.support.executor_bench import returning
 from tests.support.store import STORE
@@ -64,3 +65,20 @@ async def test_planners_are_not_told_of_tools_that_need_what_no_model_knows() ->
         {spec.name for spec in (await listed(requests, offered=offered)).tools} for offered in (False, True)
     ]
     assert everything - offered == {"think", "run_code"}
+
+
+async def test_a_preview_comes_from_the_tool_itself() -> None:
+    async def looks(_: Session, arguments: Any) -> Preview:
+        return Preview(known=True, error=f"no {arguments['n']}")
+
+    tools = tuple(RegisteredTool(spec, returning(), looks if spec.name == "cancel_order" else None) for spec in SPECS)
+    requests = ToolRequests(Registry(StaticSource(*tools)), InMemoryStore(InMemoryLog()))
+
+    async def preview(name: str) -> Preview:
+        ask = PreviewCall(session_id="s", tool=name, arguments={"n": 1})
+        return Preview.model_validate_json(await requests.preview("", ask.model_dump_json().encode()))
+
+    assert await preview("cancel_order") == Preview(known=True, error="no 1")
+    assert await preview("weather") == Preview(known=True)
+    assert "no tool" in (await preview("none")).error
+    assert "no call" in Preview.model_validate_json(await requests.preview("", b"{}")).error

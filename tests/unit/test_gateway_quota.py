@@ -43,6 +43,17 @@ def refused(setting: str) -> Iterator[pytest.ExceptionInfo[ApiError]]:
     assert setting in caught.value.hint
 
 
+def test_each_user_has_a_message_rate_of_their_own(clock: Clock) -> None:
+    all_quotas = quotas(clock, max_requests_per_second=2)
+    for _ in range(6):
+        all_quotas.for_user("alice").count_message()
+    with refused("MAX_REQUESTS_PER_SECOND"):
+        all_quotas.for_user("alice").count_message()
+    all_quotas.for_user("bob").count_message()
+    clock.now += 0.5
+    all_quotas.for_user("alice").count_message()
+
+
 def test_a_large_response_costs_as_much_as_many_messages(clock: Clock) -> None:
     alice_quota = quota(clock, max_requests_per_second=2)
     alice_quota.charge_response(6 * quotas_module.MESSAGE_BYTES)

@@ -164,6 +164,15 @@ async def test_formats_fall_back_one_by_one_and_the_schema_moves_into_the_prompt
     assert client.sent[2]["messages"][1:] == MESSAGES[1:]
 
 
+async def test_a_request_that_is_refused_in_every_form_fails_and_nothing_is_remembered() -> None:
+    client = ScriptedClient(*(error(400, "invalid schema") for _ in range(3)), sse(GOOD))
+    with pytest.raises(ModelFailed, match="invalid schema") as failed:
+        await client.ask()
+    assert not failed.value.retryable
+    await client.ask()
+    assert "response_format" in client.sent[-1]
+
+
 async def test_a_rejected_request_without_a_fallback_fails_at_once() -> None:
     client = ScriptedClient(error(400, "this model does not know the role assistant"))
     with pytest.raises(ModelFailed, match="the role assistant"):
@@ -315,6 +324,13 @@ async def test_the_settings_named_are_those_in_use() -> None:
         await client.ask()
 
 
+async def test_an_unreachable_endpoint_is_reported_with_its_address() -> None:
+    client = ScriptedClient(httpx2.ConnectError("refused"))
+    with pytest.raises(ModelUnreachable, match="http://model/v1"):
+        await client.ask()
+    assert [(call.outcome, call.prompt_tokens) for call in client.calls] == [("failed", 0)]
+
+
 async def test_refusals_and_content_filters_are_reported_as_such() -> None:
     refusal = {
         "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "refusal": "I must not"}}]
@@ -332,6 +348,12 @@ def _completion(body: dict[str, Any]) -> dict[str, Any]:
 async def test_an_endless_reply_fails() -> None:
     with pytest.raises(ModelFailed, match="longer than"):
         await ScriptedClient(sse("x" * 1_000_001)).ask()
+
+
+async def test_the_last_partial_is_the_whole_reply() -> None:
+    client = ScriptedClient(sse(*GOOD))
+    await client.ask()
+    assert client.partials[-1] == {"text": "it is 42", "number": 42}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from services.executor.tools import ToolInvocation, ToolResult
 from shared import sandbox
 from shared.domain.state import Code
 from tests.support.executor_bench import SESSION
+from tests.support.needs import needs_landlock
 
 CODE = Code(4, 1, 2, "print(1)\n", "", "generator", "approved")
 
@@ -29,6 +30,23 @@ async def test_only_the_approved_code_is_run() -> None:
         result = await run_code(ask(code))
         assert not result.ok
         assert "not the one" in result.error
+
+
+@needs_landlock
+@pytest.mark.parametrize(
+    ("code", "ok", "error"),
+    [
+        ("import sys\nprint(sys.argv[1:], input())\n", True, ""),
+        ("raise SystemExit(3)\n", False, "The program ended with exit code 3."),
+        ("import os\nos.kill(os.getpid(), 9)\n", False, "The program ended with killed."),
+    ],
+)
+async def test_a_run_reports_how_it_ended(code: str, ok: bool, error: str) -> None:
+    approved = replace(CODE, code=code)
+    result = await run_code(ask(approved, hash=approved.hash, args=["a", 1], stdin="in"))
+    assert isinstance(result.value, dict)
+    assert (result.ok, result.error) == (ok, error)
+    assert result.value["stdout"] == ("['a', '1'] in\n" if ok else "")
 
 
 async def test_without_a_sandbox_the_error_explains_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,6 +146,13 @@ async def test_without_a_fallback_planning_fails_and_says_why() -> None:
     assert "tell needs tea" in result.reason
 
 
+async def test_without_planning_the_full_graph_is_used_and_the_model_not_called() -> None:
+    bench = PlannerBench()
+    result = await bench.plan(session_for(use_planning=False))
+    assert (result.path.nodes, result.path.fallback, result.path.attempts) == (WHOLE, True, 0)
+    assert bench.model.prompts == []
+
+
 async def test_without_planning_the_first_of_several_flows_is_used_unless_one_is_named() -> None:
     bench = PlannerBench(BOTH)
     first = await bench.plan(session_for(use_planning=False))

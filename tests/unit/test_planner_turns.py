@@ -7,7 +7,7 @@ import pytest
 
 from packs.retail.policy import RULES
 from packs.retail.specs import SPECS
-from parley.events.values import Recalled
+from parley.events.values import Recalled, SessionSettings
 from parley.protocol.tools import CheckCalls, ToolPage, ToolSpec
 from parley.reply import Kind, QuestionDraft, WordsDraft
 from services.planner import agentflow
@@ -325,6 +325,13 @@ async def test_recalled_outcomes_are_in_the_first_turn_only() -> None:
     later, _ = await planned(given(*KNOWN).session, NothingToDo(reason="no"), recall=recall)
     assert isinstance(later, c.PlanTurn)
     assert later.recalled == ()
+
+
+async def test_a_task_is_planned_without_a_model() -> None:
+    session = given(say("Draft one", workflow="agentflow", settings=SessionSettings(task=True))).session
+    command, model = await planned(session)
+    assert isinstance(command, c.PlanTurn)
+    assert (command.actions, len(model.prompts)) == ((), 0)
 
 
 # --- the prompt

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sql import sqlite_schema
-from sql.outcome import QueryFailed, QueryLimits, QueryRefused, SqlError
+from sql.outcome import BadDatabase, QueryFailed, QueryLimits, QueryRefused, SqlError
 from sql.query_parser import ParsedQuery
 from sql.schema import Hidden
 from sql.sqlite import SqliteReader
@@ -143,6 +143,13 @@ def test_read_tables_are_reported_in_their_own_spelling(reader: SqliteReader) ->
     assert tables("SELECT count(*) FROM order_sums") == ("order_sums",)
     assert tables("WITH users AS (SELECT * FROM orders) SELECT * FROM users") == ("orders",)
     assert tables("SELECT 1") == ()
+
+
+def test_a_missing_or_invalid_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("hello, I am a letter and not a database at all")
+    for name, words in (("nothing.db", "There is no file"), ("text.db", "cannot be read as an SQLite database")):
+        with pytest.raises(BadDatabase, match=words):
+            SqliteReader(str(tmp_path / name), HIDDEN, QueryLimits())
 
 
 def test_a_value_that_json_cannot_carry_becomes_text(reader: SqliteReader) -> None:
