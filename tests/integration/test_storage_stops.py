@@ -75,7 +75,7 @@ async def test_a_server_that_stores_nothing_is_reported_and_started_again(
             while (await storage(http)) != "ok":  # noqa: ASYNC110  a health endpoint is polled
                 await asyncio.sleep(0.05)
             forbid_writes(server)
-            monkeypatch.setattr("services.gateway.session_log.EVIDENCE_TTL", 0)
+            monkeypatch.setattr("services.gateway.ports.EVIDENCE_TTL", 0)
             while "is its disk full?" not in await storage(http):  # noqa: ASYNC110  a health endpoint is polled
                 await asyncio.sleep(0.05)
             assert (await http.get("/readyz")).status_code == 503
