@@ -15,7 +15,7 @@ EXPECTED_OUTPUT = {
     "conversation": r"Goal: .*floating point|def ",
     "tools": r"status: pending → cancelled[\s\S]*#W4260124",
     "data_question": r"text_to_sql\.generate_sql[\s\S]*\d+",
-    "execution_plan": r"pending approval[\s\S]*`write_file\([^`]*site/index.html\W[\s\S]*2 steps were[\s\S]*gave: .*h1>",
+    "execution_plan": r"pending[\s\S]*`write_file\([^`]*site/index.html\W[\s\S]*2 steps were[\s\S]*gave: .*h1>",
     "tasks": r"Turns: \d+, confidence: \d+%[\s\S]*completed: [\s\S]*Query: [\s\S]*Actions: \w+",
     "again": r"Continue with feedback[\s\S]*Roman numerals[\s\S]*completed",
 }
