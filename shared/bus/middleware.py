@@ -23,8 +23,8 @@ from shared.settings import Settings
 
 _TIMEOUT = 2  # seconds for one answer
 log = structlog.get_logger("bus")
-DELAYS = (0.2, 1.0, 5.0, 15.0, 30.0)  # seconds until the next delivery, by the number of failures
-ACKNOWLEDGED = "$JS.ACK."  # prefix of the reply subject of a durable consumer's deliveries
+DELAYS = (0.2, 1.0, 5.0, 15.0, 30.0)  # seconds until the next delivery, by the number of deliveries
+ACK_SUBJECT_PREFIX = "$JS.ACK."  # prefix of the reply subject of a durable consumer's deliveries
 
 CallNext = Callable[[Any], Any]
 
@@ -66,17 +66,17 @@ class MiddlewareFactory:
         self.heartbeat = max(settings.ack_wait / 3, 0.1)
         self._max_deliver = settings.max_deliver
         self._attempts = attempts
-        self._suspects = asyncio.Lock()
+        self._retry_lock = asyncio.Lock()
 
     def __call__(self, msg: Any, /, *, context: ContextRepo) -> "DeliveryMiddleware":
-        return DeliveryMiddleware(msg, context=context, deliveries=self)
+        return DeliveryMiddleware(msg, context=context, factory=self)
 
     @contextlib.asynccontextmanager
     async def attempt(self, reply: str, delivery: Delivery) -> AsyncIterator[None]:
-        """Count an attempt to handle the message. Raises Unprocessable if it has used up its attempts, BusUnavailable.
+        """Count an attempt at a redelivery. Raises Unprocessable if the message has used them up, BusUnavailable.
 
-        From the third attempt on a message is handled while no other such message is: if it ends the process again, the
-        others have not begun, and their attempts are not used up beside it.
+        From the third attempt on, this process handles one such message at a time: if it ends the process again, the
+        others have not begun, and keep their attempts.
         """
         if delivery.deliveries == 1:
             yield
@@ -86,9 +86,13 @@ class MiddlewareFactory:
             raise Unprocessable(
                 f"given up after {before} attempts: each ended the process, or the message could not be handled"
             )
-        async with self._suspects if before > 1 else contextlib.nullcontext():
+        async with self._retry_lock if before > 1 else contextlib.nullcontext():
             await self.count(reply, 1)
-            yield
+            try:
+                yield
+            except asyncio.CancelledError:  # the process stops: that is no fault of the message
+                await self.count(reply, -1)
+                raise
 
     async def count(self, reply: str, attempts: int) -> None:
         """Add to the message's attempts, unless NATS is unavailable."""
@@ -99,16 +103,16 @@ class MiddlewareFactory:
 class DeliveryMiddleware(BaseMiddleware[Any, Any]):
     """Acknowledges one delivery according to how its handler ends. Passes through messages without acknowledgement."""
 
-    def __init__(self, msg: Msg | None, /, *, context: ContextRepo, deliveries: MiddlewareFactory) -> None:
+    def __init__(self, msg: Msg | None, /, *, context: ContextRepo, factory: MiddlewareFactory) -> None:
         super().__init__(msg, context=context)
-        self._shared = deliveries
+        self._factory = factory
 
     async def consume_scope(self, call_next: CallNext, msg: NatsMessage) -> Any:  # type: ignore[override]
         message = msg.raw_message
-        if not message.reply.startswith(ACKNOWLEDGED):
+        if not message.reply.startswith(ACK_SUBJECT_PREFIX):
             return await call_next(msg)
         try:
-            with _heartbeats(message, self._shared.heartbeat):
+            with _heartbeats(message, self._factory.heartbeat):
                 answer = await self._handle(call_next, msg)
         except asyncio.CancelledError:
             await acknowledge(message, b"-NAK")  # the process is stopping: another one need not wait for ack_wait
@@ -120,7 +124,7 @@ class DeliveryMiddleware(BaseMiddleware[Any, Any]):
         """Run the handler, unless the message has used up its attempts. Returns the acknowledgement."""
         message, delivery = msg.raw_message, cast("Delivery", await msg.decode())
         try:
-            async with self._shared.attempt(message.reply, delivery):
+            async with self._factory.attempt(message.reply, delivery):
                 with observe_delivery(delivery):
                     await call_next(msg)
         except Unprocessable as reason:
@@ -128,11 +132,11 @@ class DeliveryMiddleware(BaseMiddleware[Any, Any]):
             return f"+TERM {reason}"[:500].replace("\n", " ").encode()
         except UpgradeNeeded as newer:
             log.warning("left_to_a_newer_release", subject=message.subject, reason=str(newer))
-            await self._shared.count(message.reply, -1)
+            await self._factory.count(message.reply, -1)
         except Exception:
             log.exception("handler_failed", subject=message.subject, deliveries=delivery.deliveries)
             if delivery.consumer not in WORKERS:  # it fails while something else is away
-                await self._shared.count(message.reply, -1)
+                await self._factory.count(message.reply, -1)
         else:
             return b"+ACK"
         return _nak_after(DELAYS[min(delivery.deliveries, len(DELAYS)) - 1])

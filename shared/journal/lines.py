@@ -10,8 +10,8 @@ from shared.domain.kernel.actors import USER_PREFIX
 from shared.journal.entries import entries
 from shared.journal.phrases import state_label
 
-NAMELESS = (j.QuestionEntry, j.TurnEntry, j.ActionEntry, j.FailureEntry, j.TokensEntry)
-WORDS_IN_LINES = (state_label("planned"), state_label("finished"))
+ENTRIES_WITHOUT_AUTHOR = (j.QuestionEntry, j.TurnEntry, j.ActionEntry, j.FailureEntry, j.TokensEntry)
+IMPLIED_STATES = (state_label("planned"), state_label("finished"))
 CHECK_MARKS = {True: "✓", False: "✗"}
 
 
@@ -27,7 +27,7 @@ def event_lines(event: SessionEvent) -> Iterator[str]:
 
 def author(entry: j.AnyEntry) -> str:
     """The actor whose name belongs before the entry's line; "" if the line says all."""
-    return "" if isinstance(entry, NAMELESS) else entry.by
+    return "" if isinstance(entry, ENTRIES_WITHOUT_AUTHOR) else entry.by
 
 
 def entry_line(entry: j.AnyEntry) -> str:
@@ -64,7 +64,7 @@ def state_text(word: str, line: str) -> str:
     """The line about a call (`gist`), after the word for its state unless the line says it already."""
     if word == state_label("started"):
         return word
-    return line if word in WORDS_IN_LINES or word in line.casefold() else f"{word}: {line}"
+    return line if word in IMPLIED_STATES or word in line.casefold() else f"{word}: {line}"
 
 
 def update_line(update: j.EntryUpdate) -> str:

@@ -3,7 +3,7 @@
 An event that this process appends is folded once, by `SessionChannel.commit`, and sent on from there. A message on the
 feed only wakes a channel that does not have its version yet. Other events come from the log itself, read after the
 channel's position and checked by `shared.log.accept`. A lost or forged feed message, or a restart of NATS, cannot make
-a screen wrong: only late, by at most POLL_SECONDS.
+a screen wrong: only late, by POLL_SECONDS as a rule.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from shared.domain.kernel.session import Session
 from shared.domain.rules.decide import AnyCommand
 from shared.log import SessionAtPosition, SessionLog, StoredMessage, UpgradeNeeded, accept, commit
 
-POLL_SECONDS = 5.0  # an open session's log is read at least this often
+POLL_SECONDS = 5.0  # after so long without a signal an open session's log is read
 LATE_DRAFT_WAIT = 10.0  # seconds until a request for a draft ends; listeners get an answer that missed the snapshot
 PAGE_SIZE = 200
 
@@ -53,7 +53,7 @@ class SessionChannel:
         self._loaded: SessionAtPosition | None = None
         self._subscriptions: list[BusSubscription] = []
         self._woken = asyncio.Event()
-        self._awaited = 0.0  # the version that wakes it
+        self._wanted_version = 0.0  # the highest that was asked for since the last read
         self._change = asyncio.Event()
         self._lock = asyncio.Lock()
         self._follow_task: asyncio.Task[None] | None = None
@@ -111,7 +111,7 @@ class SessionChannel:
             raise
 
     async def _catch_up(self, version: float) -> SessionAtPosition:
-        """The session with the log's newest messages. Nothing is read if it has this version."""
+        """The session, after reading the log unless it is already at this version."""
         async with self._lock:
             if self._loaded is None:
                 await self._subscribe()
@@ -136,7 +136,7 @@ class SessionChannel:
 
     def wake(self, version: float = math.inf) -> None:
         """Read the log, unless the session has this version."""
-        self._awaited = max(self._awaited, version)
+        self._wanted_version = max(self._wanted_version, version)
         self._woken.set()
 
     async def changed(self) -> None:
@@ -197,14 +197,14 @@ class SessionChannel:
                 listener.on_delta(body)
 
     async def _follow(self) -> None:
-        """Read the log whenever woken, and every POLL_SECONDS in any case."""
+        """Read the log when a version is missing, and when nothing has woken it for POLL_SECONDS."""
         while True:
             try:
                 async with asyncio.timeout(POLL_SECONDS):
                     await self._woken.wait()
             except TimeoutError:
-                self._awaited = math.inf
-            version, self._awaited = self._awaited, 0.0
+                self._wanted_version = math.inf
+            version, self._wanted_version = self._wanted_version, 0.0
             self._woken.clear()
             try:
                 await self._newest(version)
@@ -218,7 +218,7 @@ class SessionChannel:
         self._advance(event, after)
 
     def _advance(self, event: SessionEvent | None, after: SessionAtPosition) -> None:
-        """Go on to this state, which follows the last known one by this event; None: by a message that is no event."""
+        """Set the state, and notify the listeners of the event that led to it, if the message was one."""
         before, self._loaded = self.session or Session(self.id), after
         if event:
             self._notify(before, event, after.session)
