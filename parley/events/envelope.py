@@ -23,7 +23,6 @@ class Event(Stored):
     """
 
     made_by: ClassVar[tuple[Maker, ...]] = ()  # services that NATS lets append it; the gateway for users
-    sentence: ClassVar[str] = ""  # the journal's line after the actor's name; "": the views word it
 
     id: Annotated[
         str,
@@ -94,10 +93,6 @@ class Event(Stored):
     def type_name(cls) -> str:
         """The value of `type` in every event of this class, such as "plan.drafted"."""
         return str(cls.model_fields["type"].default)
-
-    def describe(self) -> str:
-        """The `sentence` of this event with its values filled in."""
-        return self.sentence.format_map(vars(self))
 
 
 class Head(BaseModel):

@@ -212,7 +212,6 @@ class PlanCancelled(Event):
     """A user cancelled the plan, before or while it was carried out."""
 
     made_by = ("gateway",)
-    sentence = "discarded the plan"
     type: Literal["plan.cancelled"] = "plan.cancelled"
     plan_version: Version = Field(description="the plan's version: the version of the event that made it")
 
@@ -221,7 +220,6 @@ class PlanDeleted(Event):
     """A user removed the plan from the lists. The log keeps its history."""
 
     made_by = ("gateway",)
-    sentence = "deleted the plan"
     type: Literal["plan.deleted"] = "plan.deleted"
     plan_version: Version = Field(description="the plan's version: the version of the event that made it")
 
@@ -713,7 +711,6 @@ class PolicySet(Event):
     """A user set the approval policy of this tool for the session."""
 
     made_by = ("gateway",)
-    sentence = "set approval for {tool} to {policy}"
     type: Literal["policy.set"] = "policy.set"
     tool: Line = Field(description="name of the tool")
     policy: ToolPolicy = Field(description="which calls of the tool need an approval")
@@ -731,7 +728,6 @@ class SessionPaused(Event):
     """The current step may end; no new one starts."""
 
     made_by = ("gateway",)
-    sentence = "paused"
     type: Literal["session.paused"] = "session.paused"
 
 
@@ -739,7 +735,6 @@ class SessionResumed(Event):
     """A paused session goes on."""
 
     made_by = ("gateway",)
-    sentence = "resumed"
     type: Literal["session.resumed"] = "session.resumed"
 
 
@@ -764,7 +759,6 @@ class SessionRetried(Event):
     """The phase that failed or was stopped is due again."""
 
     made_by = ("gateway",)
-    sentence = "retried"
     type: Literal["session.retried"] = "session.retried"
     planned_again: Annotated[
         tuple[ActionId, ...],
@@ -779,7 +773,6 @@ class SessionCompleted(Event):
     """The user is done for now. A later message goes on in the same session."""
 
     made_by = ("gateway",)
-    sentence = "marked this as done"
     type: Literal["session.completed"] = "session.completed"
 
 

@@ -317,7 +317,7 @@ class Close(ClientMessage):
     type: Literal["close"]
 
 
-AnyClientMessage = Annotated[
+SessionMessage = (
     UserMessage
     | Approval
     | Feedback
@@ -346,9 +346,6 @@ AnyClientMessage = Annotated[
     | Rename
     | ChooseWorkflow
     | SaveToLibrary
-    | Fork
-    | Resume
-    | Close,
-    Field(discriminator="type"),
-]
+)  # those that a session decides on
+AnyClientMessage = Annotated[SessionMessage | Fork | Resume | Close, Field(discriminator="type")]
 CLIENT_MESSAGES: TypeAdapter[AnyClientMessage] = TypeAdapter(AnyClientMessage)

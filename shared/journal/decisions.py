@@ -24,8 +24,8 @@ def decisions(event: SessionEvent) -> Iterator[j.DecisionEntry]:
         case facts.CodeRejected():
             yield _declined(event, "code", event.code_version)
         case facts.PlanCancelled():
-            of_version, text = event.plan_version, event.describe()
-            yield _decision(event, "discarded", "plan", of_version=of_version, tone="bad", text=text)
+            text = NOTES[event.type]
+            yield _decision(event, "discarded", "plan", of_version=event.plan_version, tone="bad", text=text)
         case facts.AnswerJudged():
             yield _judged(event)
         case _:

@@ -8,6 +8,8 @@ from shared.domain.kernel.actors import USER_PREFIX
 from shared.domain.plan.text import draft_text
 from shared.journal.action_updates import entry_fields
 
+TONES: dict[str, j.Tone] = {"plan.deleted": "bad", "session.completed": "good"}  # by event type
+
 
 def note(event: SessionEvent) -> j.NoteEntry | None:
     """The note; None for events that the journal shows in another way."""
@@ -24,8 +26,6 @@ def _line(event: SessionEvent) -> tuple[str, j.Tone]:  # noqa: C901, PLR0911  on
             return "", "plain"  # a decision, with the same words
         case facts.OfferMade():
             return offer_note(event.draft), "wait"
-        case facts.OfferKept():
-            return NOTES["offer_kept"], "plain"
         case facts.PlanDrafted(offer=int()) | facts.CodeDrafted(offer=int()) | facts.TurnPlanned(offer=int()):
             return NOTES["offer_taken" if event.actor.startswith(USER_PREFIX) else "offer_taken_as_said"], "good"
         case facts.CodeDrafted() if event.disputes:
@@ -34,44 +34,24 @@ def _line(event: SessionEvent) -> tuple[str, j.Tone]:  # noqa: C901, PLR0911  on
             return NOTES["plan_begun_by_setting"], "plain"
         case facts.SessionStopped():
             return NOTES["stopped_because" if event.reason else "stopped"].format(reason=event.reason), "bad"
-        case facts.PlanDeleted():
-            return event.describe(), "bad"
         case facts.ApprovalExpired():
             return NOTES["approval_expired" if event.unanswered is None else "question_expired"], "bad"
-        case facts.SessionCompleted():
-            return event.describe(), "good"
+        case facts.BudgetRaised():
+            return _raised(event), "plain"
+        case facts.SessionShared():
+            return NOTES["shared" if event.role else "unshared"].format(user=event.user, role=event.role), "plain"
+        case facts.WorkflowChanged():
+            return NOTES["workflow"].format(workflow=WORKFLOWS.get(event.workflow, event.workflow)), "plain"
         case _:
-            return _settings(event), "plain"
+            return NOTES.get(event.type, "").format_map(vars(event)), TONES.get(event.type, "plain")
 
 
 def _raised(event: facts.BudgetRaised) -> str:
-    """The name of the line for the raised limit."""
     limits = {"tokens": event.tokens, "cost": event.cost, "calls": event.calls, "seconds": event.seconds}
     limit = next((name for name, more in limits.items() if more), "")
-    return f"budget_raised_{limit}" if limit else "budget_raised"
-
-
-def _settings(event: SessionEvent) -> str:
-    """A change of the session's settings, or the event's own sentence; "" where it has none."""
-    match event:
-        case facts.BudgetRaised():
-            line = NOTES[_raised(event)].format(
-                tokens=f"{event.tokens:,}",
-                cost=f"{event.cost:g}",
-                calls=f"{event.calls:,}",
-                seconds=f"{event.seconds:,}",
-            )
-        case facts.SessionForked():
-            line = NOTES["forked"]
-        case facts.SessionRenamed():
-            line = NOTES["renamed"].format(title=event.title)
-        case facts.SessionShared():
-            line = NOTES["shared" if event.role else "unshared"].format(user=event.user, role=event.role)
-        case facts.WorkflowChanged():
-            line = NOTES["workflow"].format(workflow=WORKFLOWS.get(event.workflow, event.workflow))
-        case _:
-            line = event.describe()
-    return line
+    return NOTES[f"budget_raised_{limit}" if limit else "budget_raised"].format(
+        tokens=f"{event.tokens:,}", cost=f"{event.cost:g}", calls=f"{event.calls:,}", seconds=f"{event.seconds:,}"
+    )
 
 
 def offer_note(draft: OfferedDraft) -> str:

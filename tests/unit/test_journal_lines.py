@@ -1,13 +1,18 @@
 """The journal's lines about an event, as `parley tail` prints them."""
 
+from itertools import chain
+
+from parley.events import EVENT_CLASSES, parse_event
 from parley.events.values import ActionSpec
 from shared.domain.kernel import commands as c
 from shared.domain.rules.decide import AnyCommand
 from shared.journal.lines import event_lines
 from shared.story import finish_action
+from tests.logs.recorded import load, load_random, names
 from tests.unit.domain.spec import given
 
 WRITE = ActionSpec(id="1.1", tool="pay", effect="write", approval_reason="it changes something")
+SILENT = {"usage.recorded"}  # says nothing to people: its tokens are counted elsewhere
 LOOK = c.PlanTurn(sub_goal="Look", actions=(ActionSpec(id="1.1", tool="look"),), say="I look.")
 
 
@@ -16,6 +21,15 @@ def lines(*commands: AnyCommand) -> list[str]:
     *before, last = commands
     event = given(c.Say(text="Pay", workflow="agentflow"), *before).when(last).then_event()
     return list(event_lines(event))
+
+
+def test_every_type_of_event_has_words() -> None:
+    """A new type's words: in NOTES under its type, or an entry of its own (shared/journal/entries.py)."""
+    recorded = chain(map(load, names()), load_random())
+    events = (parse_event(message.data) for log in recorded for message in log.messages)
+    assert {event.type for event in events if any(event_lines(event))} == {
+        kind.type_name() for kind in EVENT_CLASSES
+    } - SILENT
 
 
 def test_an_event_is_described_with_all_that_it_adds() -> None:

@@ -63,8 +63,19 @@ JOURNAL: Mapping[str, str] = {
 }
 
 
-# Short lines with a name before them: "You approved plan 3".
+# Short lines with a name before them: "You approved plan 3". Under an event's type: what is said about every event of
+# that type, with its fields filled in.
 NOTES: Mapping[str, str] = {
+    "offer.kept": "kept what was there",
+    "plan.cancelled": "discarded the plan",
+    "plan.deleted": "deleted the plan",
+    "policy.set": "set approval for {tool} to {policy}",
+    "session.completed": "marked this as done",
+    "session.forked": "forked this session",
+    "session.paused": "paused",
+    "session.renamed": "renamed this to “{title}”",
+    "session.resumed": "resumed",
+    "session.retried": "retried",
     "answer_accepted": "said that this answer is correct",
     "answer_not_accepted": "said that this answer is not correct",
     "answer_saved": "saved this answer to the library",
@@ -78,7 +89,6 @@ NOTES: Mapping[str, str] = {
     "code_approved": "approved code {number}",
     "code_declined": "declined code {number}",
     "code_replanned": "asked for different code",
-    "forked": "forked this session",
     "plan_approved": "approved plan {number}",
     "plan_approved_later": "approved plan {number}, to be started later",
     "plan_begun_by_setting": "began the plan: the session's settings ask for no approval of it",
@@ -89,12 +99,10 @@ NOTES: Mapping[str, str] = {
     "offered_code": "offers another program",
     "offered_nothing": "offers to leave out what waits",
     "offered_turn": "offers this instead: {goal}",
-    "offer_kept": "kept what was there",
     "disputes": "found a failed test wrong and left the program as it was: {reason}",
     "dropped": "left out what you had put in: {steps}",
     "offer_taken": "took the offer",
     "offer_taken_as_said": "took the offer, as you said",
-    "renamed": "renamed this to “{title}”",
     "shared": "shared this with {user} ({role})",
     "stopped": "stopped",
     "stopped_because": "stopped: {reason}",

@@ -35,39 +35,7 @@ from shared.time_zones import time_zone
 
 WITHOUT_TOOL = dict.fromkeys(("effect", "policy", "waits_for", "fingerprint"))  # facts of its tool that a step records
 NO_TOOLS: Tools = MappingProxyType({})
-
-
-SessionMessage = (
-    m.UserMessage
-    | m.Approval
-    | m.Feedback
-    | m.Replan
-    | m.Edit
-    | m.QuestionReply
-    | m.AnswerReply
-    | m.ContinueChoice
-    | m.TakeOffer
-    | m.KeepOffer
-    | m.Complete
-    | m.Run
-    | m.Stop
-    | m.Pause
-    | m.Unpause
-    | m.Skip
-    | m.Cancel
-    | m.DeletePlan
-    | m.Retry
-    | m.TakeOver
-    | m.HandBack
-    | m.EditPath
-    | m.Judge
-    | m.Remember
-    | m.RaiseBudget
-    | m.Rename
-    | m.ChooseWorkflow
-    | m.SaveToLibrary
-    | Execute
-)
+SessionMessage = m.SessionMessage | Execute
 
 
 class ApprovalTarget(NamedTuple):

@@ -19,9 +19,9 @@ _DIFFERENT_TEXT = "\n\N{REPLACEMENT CHARACTER}"  # differs from any text in revi
 
 def allowed_messages(session: Session, role: SessionRole | None = "owner") -> tuple[str, ...]:
     """The types of messages that would be carried out now for a user with this role, for buttons and menus."""
-    probes = {kind: command for kind, command in _probes(session).items() if command is not None}
+    possible = {kind: command for kind, command in probes(session).items() if command is not None}
     forks = ("fork",) if session.version and not (session.works or session.offer) else ()
-    return (*(kind for kind, command in probes.items() if _is_allowed(session, command, role)), *forks)
+    return (*(kind for kind, command in possible.items() if _is_allowed(session, command, role)), *forks)
 
 
 def _is_allowed(session: Session, command: AnyCommand, role: SessionRole | None = "owner") -> bool:
@@ -61,7 +61,7 @@ def _skip(session: Session, action_id: str) -> c.Skip:
     return c.Skip(action_id=action_id, with_dependents=by_step)
 
 
-def _probes(session: Session) -> dict[str, AnyCommand | None]:
+def probes(session: Session) -> dict[str, AnyCommand | None]:
     """One command for each message type, as valid as possible now; None if there is no valid one."""
     waiting = undecided_actions(session.turn)
     asked = waiting[0].spec.id if waiting else None
@@ -95,6 +95,7 @@ def _probes(session: Session) -> dict[str, AnyCommand | None]:
         "take_over": c.TakeOver(sub_goal="x", actions=(spec,)),
         "hand_back": c.Say(text="x") if session.phase == "escalated" else None,
         "rename": c.Rename(title="x"),
+        "choose_workflow": c.ChooseWorkflow(workflow=session.workflow),
         "edit_path": c.EditPath(actions=(spec,), after=_last_started_id(session)),
         "judge": c.Judge(accepted=not session.answer.accepted),
         "save_to_library": c.Judge(accepted=True, saved=True),

@@ -22,6 +22,9 @@ from shared.journal.notes import offer_text
 CHANGES_OF_WAITING_ACTIONS = (
     facts.ApprovalGiven | facts.ApprovalDenied | facts.ActionSkipped | facts.TurnChanged | facts.TurnPlanned
 )
+CAN = """user_message approval replan edit edit_code answer continue run take_offer keep_offer complete stop pause
+unpause retry cancel skip take_over hand_back rename edit_path judge save_to_library remember raise_budget feedback
+fork""".split()  # noqa: SIM905
 NOTED = "Noted: it is taken in before the next draft is shown."
 NOTED_BY_STEP = "Noted: it is answered before the next step of the plan begins."
 
@@ -43,7 +46,7 @@ def snapshot(session: Session, draft: s.Delta | None = None, *, role: SessionRol
         "continue_": continue_(shown),
         "draft": draft if session.works else None,
         "usage": usage(session),
-        "can": tuple(kind for kind in allowed_messages(session, role) if kind not in _hidden(session)),
+        "can": _can(session, role),
     }
     return s.Snapshot(session_id=session.id, version=session.version, **_fields_of(s.Snapshot, view) | own_fields)
 
@@ -70,9 +73,10 @@ def _with_reply_as_work(session: Session) -> Session:
     return replace(session, phase="coding" if session.reply.service == "generator" else "planning")
 
 
-def _hidden(session: Session) -> tuple[str, ...]:
-    """Messages that are no part of the protocol in this phase; its clients do not expect them."""
-    return ("delete_plan", "edit") if session.phase in SERVICE_OF else ("delete_plan",)
+def _can(session: Session, role: SessionRole | None) -> tuple[str, ...]:
+    """Without an edit while a service works, which this protocol's clients do not expect."""
+    hidden = "edit" if session.phase in SERVICE_OF else ""
+    return tuple(kind for kind in allowed_messages(session, role) if kind in CAN and kind != hidden)
 
 
 def _turn(session: Session) -> s.TurnView | None:
@@ -132,8 +136,8 @@ def _offer_choice(session: Session) -> s.ContinueContent | None:
     """The choice between an open offer and what is there; it can wait while another message is answered."""
     if session.offer is None or session.reply:
         return None
-    question = f"{REVIEW[f'offer_{session.offer.draft.type}']} {REVIEW['offer_holds']}"
-    return s.ContinueContent(message=question, options=(OPTION_TAKE, OPTION_KEEP))
+    message = f"{REVIEW[f'offer_{session.offer.draft.type}']} {REVIEW['offer_holds']}"
+    return s.ContinueContent(message=message, options=(OPTION_TAKE, OPTION_KEEP))
 
 
 def usage(session: Session) -> s.Usage:
@@ -251,7 +255,7 @@ def _said_text(event: SessionEvent, after: Session) -> str:
 def _notice_text(event: SessionEvent, after: Session) -> str:
     match event:
         case facts.OfferKept():
-            return f"{NOTES['offer_kept'].capitalize()}."
+            return f"{NOTES['offer.kept'].capitalize()}."
         case facts.SessionPaused():
             return "Paused: the present step may end, no other begins."
         case facts.SessionResumed():
