@@ -47,10 +47,6 @@ class TaskGenerator:
         """One task by the loop: drafted, executed, validated, and solved again by an independent run."""
         return await self._single(custom_user, CandidateOptions(True, include_metadata, max_turns))
 
-    async def generate_direct(self, custom_user: str | None = None) -> TaskResult:
-        """One task as drafted, with its form corrected and validated: usually one model call."""
-        return await self._single(custom_user, CandidateOptions(agentflow=False))
-
     async def generate_diverse(  # noqa: PLR0913
         self,
         num_tasks: int,
