@@ -12,7 +12,7 @@ from parley.events.values import ActionSpec, Outcome, PathPlan, Step
 from parley.protocol.templates import ChosenValue, Parameter, Template, TemplateStep
 from parley.protocol.tools import ToolSpec
 from shared.domain.kernel.errors import Invalid
-from shared.plan_checks.steps import step_problems
+from shared.plan_checks.steps import check_plan
 from shared.templates.checks import fill_template, fingerprints_of, template_form_problems, template_problems
 from shared.templates.from_session import steps_from_session
 from shared.templates.from_steps import parameter_candidates, template_from_steps
@@ -70,7 +70,7 @@ def test_a_chosen_value_becomes_a_parameter_in_arguments_and_texts() -> None:
         {"order_id": "#W2"},
         {"order_id": "#W2", "reason": "ordered by mistake"},
     ]
-    assert step_problems([step for step in plan.steps if isinstance(step, Step)], TOOLS) == ()
+    assert check_plan([step for step in plan.steps if isinstance(step, Step)], TOOLS).problems == ()
     assert template_problems(result, TOOLS, fingerprints_of(result, TOOLS)) == ()
 
 
