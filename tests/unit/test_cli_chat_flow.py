@@ -98,6 +98,7 @@ def test_a_form_shows_its_fields_and_accepts_field_values_or_text() -> None:
     plain = sent(interpret("Oslo", view))
     assert isinstance(plain, m.AnswerReply)
     assert plain.content == "Oslo"
+    assert view.request
     assert hint(view.request) == HINTS["form"]
     text = " ".join(rendered(render_request(view, {}) or "").split())
     assert "city Where to carrier UPS or DHL · optional" in text

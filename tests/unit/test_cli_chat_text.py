@@ -13,7 +13,7 @@ from rich.console import Console
 from cli.chat import render, render_journal, render_turn
 from cli.chat.edit import HELP, InvalidPlanText, edit_in_review, editable, read_plan
 from cli.chat.effects import SendMessage, ShowText
-from cli.chat.local_commands import export_to_file
+from cli.chat.local_commands import run_local
 from cli.chat.state import ChatView
 from cli.talk.tail import Printer
 from cli.text import print_visible, short, visible
@@ -186,7 +186,7 @@ def test_tail_prints_the_usage_of_an_event_once(kind: type[Event], capsys: pytes
 
 def test_an_export_to_another_format_is_refused_before_it_is_asked_for(tmp_path: Path) -> None:
     file = tmp_path / "a.docx"
-    said = asyncio.run(export_to_file(Parley("http://127.0.0.1:9").session("s1"), str(file)))
+    said = asyncio.run(run_local(ChatView(session_id="s1"), Parley("http://127.0.0.1:9"), "export", str(file)))
     assert "does not end in .md, .json or .py" in str(said)
     assert not file.exists()
 
