@@ -115,9 +115,6 @@ class ScheduleTemplate(TemplateRequest):
     schedule: Schedule | None = None
 
 
-class GetTemplate(TemplateRequest): ...
-
-
 class DeleteTemplate(TemplateRequest):
     expected: Annotated[int, Field(ge=1, le=2**48)] | None = None
 

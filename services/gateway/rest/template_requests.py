@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from parley.events import SessionEvent
 from parley.events.values import Knowledge, SessionId, Text
 from parley.protocol import client as m
 from parley.protocol.bounds import Arguments, Settings
@@ -128,7 +127,7 @@ def shipped_records() -> dict[str, api.TemplateRecord]:
 async def get_template(template_id: str, user: User, core: Core) -> TemplateView:
     """A template of the user, or one that comes with Parley. Raises ApiError."""
     record = shipped_records().get(template_id) or await query(
-        core.store, api.TEMPLATE_GET, api.GetTemplate(user=user.id, template_id=template_id)
+        core.store, api.TEMPLATE_GET, api.TemplateRequest(user=user.id, template_id=template_id)
     )
     return template_view(record, await tools_or_none(core))
 
@@ -199,16 +198,3 @@ def first_message(template: TemplateView, values: Mapping[str, object], request:
         raise Invalid(f"The template is a draft: {' '.join(template.problems)}")
     plan = fill_template(template.template, values)  # type: ignore[arg-type]
     return m.UserMessage(type="user_message", content=plan.goal or "", workflow=WORKFLOW, plan=plan)
-
-
-async def all_events(session_id: str, core: Core) -> list[SessionEvent]:
-    """All events of the session, in order."""
-    events: list[SessionEvent] = []
-    while True:
-        after = events[-1].version if events else 0
-        page = await query(
-            core.store, api.JOURNAL_READ, api.ReadJournal(session_id=session_id, after=after, limit=1000)
-        )
-        events += page.events
-        if not page.events or events[-1].version >= page.version:
-            return events

@@ -20,7 +20,7 @@ from services.gateway.rest.flows import WAITING_RESPONSES
 from services.gateway.rest.models import Limit, Offset
 from services.gateway.rest.plan_tasks import CallerDep, current_task
 from services.gateway.rest.requests import ERROR_RESPONSES, JsonRoute
-from services.gateway.rest.sessions import readable_session
+from services.gateway.rest.sessions import readable_session, whole_journal
 from services.gateway.rest.template_requests import (
     ChangedTemplate,
     Document,
@@ -33,7 +33,6 @@ from services.gateway.rest.template_requests import (
     TemplateId,
     TemplateSource,
     Use,
-    all_events,
     check_changeable,
     first_message,
     get_template,
@@ -167,7 +166,7 @@ async def _calls_of_plan(task_id: str, user: User, core: Core) -> Calls:
 async def _calls_of_session(session_id: str, user: User, core: Core, chosen: Sequence[JsonValue] = ()) -> Calls:
     """`chosen` values do not become references. Raises ApiError, Invalid."""
     session = await readable_session(core, session_id, user)
-    events, tools = await all_events(session.id, core), await tools_by_name(core.bus)
+    events, tools = await whole_journal(core, session), await tools_by_name(core.bus)
     steps = await asyncio.to_thread(steps_from_session, events, tools, chosen)
     return Calls(session.title or "Do it again", steps, tools)
 

@@ -6,7 +6,7 @@ The rows catch up with the log before every read: the log is small, and only pla
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -15,6 +15,7 @@ from sqlalchemy import JSON, Column, Connection, Index, RowMapping, Select, Tabl
 
 from services.plan_store.database import ProjectionDatabase, upsert_rows
 from services.plan_store.queries.sessions import page, rows
+from services.plan_store.scheduler.clock import wall_clock
 from services.plan_store.tables import METADATA, BoundedInteger, SafeText, UtcDateTime
 from shared import store_api as api
 from shared.domain.kernel.actors import USER_PREFIX
@@ -116,7 +117,7 @@ class TemplateStore:
         self,
         library: TemplateLog,
         database: ProjectionDatabase,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        now: Callable[[], datetime] = wall_clock,
     ) -> None:
         self._library = library
         self._database = database
