@@ -7,10 +7,10 @@ from pydantic import Field, JsonValue
 
 from parley.client import Parley
 from parley.events.values import SessionSettings, Step
-from parley.protocol.execution_plans import ExecutionPlan, PlanList, PlanStatus
+from parley.protocol.execution_plans import TASK_ID, ExecutionPlan, PlanList, PlanStatus
 from shared.time_zones import own_time_zone
 
-TaskId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?$", description="The plan's task_id.")]
+TaskId = Annotated[str, Field(pattern=TASK_ID, description="The plan's task_id.")]
 Words = Annotated[str, Field(min_length=1, max_length=50_000)]
 Version = Annotated[int, Field(ge=1, description="The version of the plan that the user saw.")]
 Hash = Annotated[str, Field(min_length=1, max_length=64, description="Its hash.")]

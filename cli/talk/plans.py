@@ -25,7 +25,9 @@ app = typer.Typer(
 
 def _task(value: str) -> str:
     """Raises typer.BadParameter, because any other text would change the request's path."""
-    if re.fullmatch(r"[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?", value):
+    from parley.protocol.execution_plans import TASK_ID
+
+    if re.fullmatch(TASK_ID, value):
         return value
     raise typer.BadParameter(f"“{value}” is no plan's task: `parley plan list` shows yours.")
 

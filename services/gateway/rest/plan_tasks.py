@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool
 
 from parley.events.values import Line, Text
 from parley.protocol.bounds import Hash, Preapproved, SentKnowledge, SentSteps, SentTimeZone, Settings, Words
-from parley.protocol.execution_plans import ExecutionPlan, PlanLine, PlanList, PlanPreviews
+from parley.protocol.execution_plans import TASK_ID, ExecutionPlan, PlanLine, PlanList, PlanPreviews
 from parley.protocol.tools import TOOLS_PREVIEWS, PreviewCalls, Previews, StepCall
 from services.gateway.access.users import User
 from services.gateway.api_errors import ApiError
@@ -28,7 +28,7 @@ from shared.domain.steps.plan_steps import has_references, task_status
 TaskId = Annotated[
     str,
     Path(
-        pattern=r"^[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?$",
+        pattern=TASK_ID,
         description="`<session>.<task>`; the session's id alone means its newest plan",
     ),
 ]

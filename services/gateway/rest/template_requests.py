@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from parley.events.values import Knowledge, SessionId, Text
 from parley.protocol import client as m
 from parley.protocol.bounds import Arguments, Settings
+from parley.protocol.execution_plans import TASK_ID
 from parley.protocol.templates import (
     TEMPLATE_ID,
     ChosenValue,
@@ -38,7 +39,7 @@ from shared.templates.shipped import shipped_templates
 
 TemplateId = Annotated[str, Path(pattern=TEMPLATE_ID)]
 Format = Literal["json", "yaml"]
-TaskId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?$")]
+TaskId = Annotated[str, Field(pattern=TASK_ID)]
 WORKFLOW = "execution_plan"
 MAX_KNOWLEDGE_CHARS = 50_000  # of a template given to the planner
 
