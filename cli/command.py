@@ -6,6 +6,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -20,6 +21,19 @@ class Unreachable(Exception):
 
 class Declined(Exception):
     """The command cannot be carried out as given; the message says why."""
+
+
+def version() -> str:
+    """The version of the installed package, or of the checkout that runs."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("parley")
+    except metadata.PackageNotFoundError:  # running from a checkout, as `make` does
+        import tomllib
+
+        project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))
+        return str(project["project"]["version"])
 
 
 def silence_logs() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from cli.client_command import Json
-from cli.command import load_settings, run_with_settings
+from cli.command import load_settings, run_with_settings, version
 from cli.talk import plans, templates
 from cli.tasks.commands import app as tasks
 from shared.environment import keep_files_private
@@ -38,15 +38,7 @@ def main() -> None:
 
 def _print_version(is_requested: bool) -> None:
     if is_requested:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            print(f"parley {version('parley')}")
-        except PackageNotFoundError:  # running from a checkout, as `make` does
-            import tomllib
-
-            project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))
-            print(f"parley {project['project']['version']}")
+        print(f"parley {version()}")
         raise typer.Exit
 
 

@@ -44,10 +44,10 @@ TEMPLATE_EVENT: TypeAdapter[TemplateSaved | TemplateDeleted] = TypeAdapter(AnyTe
 
 
 class TemplateLog(Protocol):
-    async def append(self, template_id: str, body: bytes, *, after: int, last: bool = False) -> StoredMessage:
-        """Store the message if the template's last position is `after`; `last` removes all messages before it.
+    async def append(self, template_id: str, body: bytes, *, after: int, last: bool = False) -> int:
+        """Store the message after position `after`, the template's last; `last` removes all messages before it.
 
-        Raises shared.log's VersionConflict, Indeterminate (including LogFull), LogUnavailable.
+        Returns its position. Raises shared.log's VersionConflict, Indeterminate (including LogFull), LogUnavailable.
         """
         ...
 

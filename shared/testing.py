@@ -97,7 +97,7 @@ class InMemoryTemplateLog:
         self.faults: list[Exception] = []  # raised by the next appends; Indeterminate("stored") stores first
         self._positions = itertools.count(1)
 
-    async def append(self, template_id: str, body: bytes, *, after: int, last: bool = False) -> StoredMessage:
+    async def append(self, template_id: str, body: bytes, *, after: int, last: bool = False) -> int:
         fault = self.faults.pop(0) if self.faults else None
         if fault and str(fault) != "stored":
             raise fault
@@ -111,7 +111,7 @@ class InMemoryTemplateLog:
         self.messages = [message for message in self.messages if not (last and message in mine)] + [message]
         if fault:
             raise fault
-        return message
+        return message.position
 
     async def read(self, *, after: int, limit: int = 500) -> list[StoredMessage]:
         return [message for message in self.messages if message.position > after][:limit]

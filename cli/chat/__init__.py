@@ -5,8 +5,8 @@ choices.py          the choices offered now, and what a typed line means (pure);
 effects.py          what a line or choice does; approvals and rejections as messages (pure)
 forms.py            answers to forms (pure); edit.py: editing a plan, a program or a path
 render.py           how things look; render_journal.py: events; render_turn.py: turns, approvals, answers, offers;
-                    render_flow.py: paths and result rows; lists.py; panels.py
-local_commands.py   commands that need no message to the gateway; rows as CSV
+                    render_flow.py: paths and result rows; panels.py
+local_commands.py   commands that send the session no message: lists, files
 terminal.py         the terminal (prompt_toolkit); pipe.py: lines from a pipe instead
 chat_session.py     connects these to the gateway; run.py: the command; first_request.py: options of the first request
 """

@@ -10,12 +10,12 @@ from typing import Protocol
 from rich.console import RenderableType
 from rich.text import Text
 
-from cli.chat import lists, render, render_journal
+from cli.chat import render, render_journal
 from cli.chat.choices import auto_approval, choice_label, interpret
 from cli.chat.edit import edit_in_review
 from cli.chat.effects import AskFurther, ChatEffect, RunLocally, SendMessage, SendMessages, ShowText
 from cli.chat.first_request import UNCHANGED, FirstRequest
-from cli.chat.local_commands import export_to_file, run_local
+from cli.chat.local_commands import run_local
 from cli.chat.slash import slash_command
 from cli.chat.state import ChatView, InputRequest, fold
 from cli.text import visible
@@ -272,12 +272,8 @@ class ChatSession:
             case RunLocally(name="workflow", argument=argument):
                 self._first = self._first._replace(workflow=argument)
                 self._front.show(Text(TERMINAL["workflow_next"].format(workflow=argument), style="dim"))
-            case RunLocally(name=name, argument=argument) if name in lists.NAMES:
-                self._front.show(await lists.render_list(name, argument, self._parley))
-            case RunLocally(name="export", argument=argument):
-                self._front.show(await export_to_file(self._parley.session(self.view.session_id), argument))
             case RunLocally(name=name, argument=argument):
-                self._front.show(run_local(self.view, name, argument))
+                self._front.show(await run_local(self.view, self._parley, name, argument))
 
     async def _send(self, message: c.ClientMessage, *, is_answer: bool) -> None:
         if isinstance(message, c.UserMessage):

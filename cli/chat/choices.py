@@ -18,7 +18,7 @@ from cli.chat.effects import (
     reject,
     replan,
 )
-from cli.chat.state import ChatView, InputRequest
+from cli.chat.state import ChatView, InputRequest, RequestKind
 from parley.protocol import client as c
 from parley.protocol.words import ACTIONS, HINTS, OPTIONS, REVIEW, TERMINAL
 
@@ -62,6 +62,13 @@ _SYNONYMS = {
 }
 
 
+_MESSAGES: dict[str, c.ClientMessage] = {  # of choices that always send the same
+    "discard": c.Cancel(type="cancel"),
+    "stop": c.Stop(type="stop"),
+    "retry": c.Retry(type="retry"),
+    "start": c.Retry(type="retry"),
+    "complete": c.Complete(type="complete"),
+}
 # The type of message that a choice sends, if it differs from the choice's word.
 _MESSAGE_TYPES = dict.fromkeys(("approve", "yes", "always", "all", "no", "reason"), "approval") | {
     "discard": "cancel",
@@ -119,35 +126,29 @@ def _next(view: ChatView) -> tuple[Choice, ...]:
     return tuple(Choice(message, message) for message in (answer.next if answer else ()))
 
 
-def hint(request: InputRequest | None) -> str:  # noqa: C901, PLR0911, PLR0912  one case per request
+_HINTS: dict[RequestKind, str] = {
+    **dict.fromkeys(("start", "completed"), HINTS["start"]),
+    **dict.fromkeys(("plan", "code"), HINTS["review"]),
+    **dict.fromkeys(("rest", "stopped", "failed"), HINTS["rest"]),
+    "feedback": REVIEW["feedback"],
+    "reason": REVIEW["why_not"],
+    "actions": HINTS["actions"],
+    "offer": HINTS["offer"],
+    "escalated": HINTS["escalated"],
+}
+
+
+def hint(request: InputRequest) -> str:
     """What the user can type besides a number."""
-    match request.kind if request else None:
-        case "start" | "completed":
-            return HINTS["start"]
-        case "plan" | "code":
-            return HINTS["review"]
-        case "feedback":
-            return REVIEW["feedback"]
-        case "reason":
-            return REVIEW["why_not"]
-        case "question" if request and forms.table_options(request):
-            return HINTS["tables"]
-        case "question" if request and _fields(request):
-            return HINTS["form"]
-        case "question" if request and request.options:
-            return HINTS["several"] if request.takes_several else HINTS["options"]
-        case "question":
-            return HINTS["question"]
-        case "actions":
-            return HINTS["actions"]
-        case "offer":
-            return HINTS["offer"]
-        case "rest" | "stopped" | "failed":
-            return HINTS["rest"]
-        case "escalated":
-            return HINTS["escalated"]
-        case _:
-            return HINTS["working"]
+    if request.kind != "question":
+        return _HINTS[request.kind]
+    if forms.table_options(request):
+        return HINTS["tables"]
+    if _fields(request):
+        return HINTS["form"]
+    if request.options:
+        return HINTS["several"] if request.takes_several else HINTS["options"]
+    return HINTS["question"]
 
 
 def _fields(request: InputRequest) -> tuple[forms.FormField, ...]:
@@ -256,14 +257,8 @@ def effect_of_choice(word: str, view: ChatView) -> ChatEffect:  # noqa: C901, PL
                 if request and request.actions
                 else NOTHING_TO_DECIDE
             )
-        case "discard":
-            return SendMessage(c.Cancel(type="cancel"))
-        case "stop":
-            return SendMessage(c.Stop(type="stop"))
-        case "retry" | "start":
-            return SendMessage(c.Retry(type="retry"))
-        case "complete":
-            return SendMessage(c.Complete(type="complete"))
+        case _ if message := _MESSAGES.get(word):
+            return SendMessage(message)
         case _ if Choice(word, word) in _next(view):
             return SendMessage(c.UserMessage(type="user_message", content=word))
         case _:

@@ -7,10 +7,10 @@ from pydantic import Field, JsonValue
 
 from parley.client import Parley
 from parley.events.values import SessionSettings, Step
-from parley.protocol.execution_plans import ExecutionPlan, PlanList, PlanStatus
+from parley.protocol.execution_plans import TASK_ID, ExecutionPlan, PlanList, PlanStatus
 from shared.time_zones import own_time_zone
 
-TaskId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?$", description="The plan's task_id.")]
+TaskId = Annotated[str, Field(pattern=TASK_ID, description="The plan's task_id.")]
 Words = Annotated[str, Field(min_length=1, max_length=50_000)]
 Version = Annotated[int, Field(ge=1, description="The version of the plan that the user saw.")]
 Hash = Annotated[str, Field(min_length=1, max_length=64, description="Its hash.")]
@@ -107,7 +107,7 @@ async def execute_plan(
     seconds: Seconds = 30,
 ) -> ExecutionPlan:
     """Start an approved plan, unless it has started, and wait for the result."""
-    return await parley.execution_plans.execute(await parley.execution_plans.get(task_id), retry=retry, wait=seconds)
+    return await parley.execution_plans.execute(task_id, retry=retry, wait=seconds)
 
 
 async def skip_plan_step(  # noqa: PLR0913, PLR0917  what an assistant may say
@@ -119,22 +119,20 @@ async def skip_plan_step(  # noqa: PLR0913, PLR0917  what an assistant may say
     seconds: Seconds = 30,
 ) -> ExecutionPlan:
     """Skip a step, only if the user says so. Never invent an output: the user gives it."""
-    plan = await parley.execution_plans.get(task_id)
     return await parley.execution_plans.skip(
-        plan, step_id, output=output, with_dependents=with_dependents, wait=seconds
+        task_id, step_id, output=output, with_dependents=with_dependents, wait=seconds
     )
 
 
 async def cancel_plan(parley: Parley, task_id: TaskId) -> ExecutionPlan:
     """Cancel a plan. Running steps end and are recorded; `progress` lists what was done and what was not."""
-    return await parley.execution_plans.cancel(await parley.execution_plans.get(task_id))
+    return await parley.execution_plans.cancel(task_id)
 
 
 async def delete_plan(parley: Parley, task_id: TaskId) -> PlanStatus:
     """Delete a plan that is not running; its session and journal stay. Returns its last status."""
-    plan = await parley.execution_plans.get(task_id)
-    last = await parley.execution_plans.status(plan)
-    await parley.execution_plans.delete(plan)
+    last = await parley.execution_plans.status(task_id)
+    await parley.execution_plans.delete(task_id)
     return last
 
 
@@ -145,7 +143,7 @@ async def get_plan_by_task_id(parley: Parley, task_id: TaskId, seconds: Seconds 
 
 async def get_plan_status(parley: Parley, task_id: TaskId) -> PlanStatus:
     """Read a plan's progress, step by step."""
-    return await parley.execution_plans.status(await parley.execution_plans.get(task_id))
+    return await parley.execution_plans.status(task_id)
 
 
 async def list_plans(
@@ -157,4 +155,4 @@ async def list_plans(
 
 async def format_execution_plan(parley: Parley, task_id: TaskId) -> str:
     """Read a plan with its steps and results, as Markdown to show to the user."""
-    return await parley.execution_plans.format(await parley.execution_plans.get(task_id))
+    return await parley.execution_plans.format(task_id)

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from functools import wraps
-from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
 
 import uvicorn
@@ -23,7 +22,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from cli.command import Declined
+from cli.command import Declined, version
 from cli.gateway import GatewayAddress, explain, find_gateway
 from cli.mcp import plans as plans
 from cli.mcp.state import SessionItem, Sessions, SessionState, state_of
@@ -161,7 +160,7 @@ TOOLS: tuple[tuple[ToolAnnotations, tuple[Tool, ...]], ...] = (
 
 def build_server(find: Callable[[], GatewayAddress]) -> MCPServer:
     """The server, for either transport. Each call finds the gateway again: `parley up` may have been restarted."""
-    server = MCPServer("parley", title="Parley", instructions=INSTRUCTIONS, version=_version(), log_level="WARNING")
+    server = MCPServer("parley", title="Parley", instructions=INSTRUCTIONS, version=version(), log_level="WARNING")
     for hints, functions in TOOLS:
         for function in functions:
             server.add_tool(_with_client(function, find), annotations=hints)
@@ -227,10 +226,3 @@ class TokenMiddleware:
                 await PlainTextResponse(words, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
                 return
         await self._app(scope, receive, send)
-
-
-def _version() -> str:
-    try:
-        return version("parley")
-    except PackageNotFoundError:  # running from a checkout
-        return "0"

@@ -25,7 +25,9 @@ app = typer.Typer(
 
 def _task(value: str) -> str:
     """Raises typer.BadParameter, because any other text would change the request's path."""
-    if re.fullmatch(r"[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?", value):
+    from parley.protocol.execution_plans import TASK_ID
+
+    if re.fullmatch(TASK_ID, value):
         return value
     raise typer.BadParameter(f"“{value}” is no plan's task: `parley plan list` shows yours.")
 
@@ -119,12 +121,11 @@ async def diff(
     """List a plan's versions with author and reason, and show the changes between two of them."""
     from cli.talk.plan_rendering import change_lines, origin
 
-    plan = await parley.execution_plans.get(task)
-    versions = await parley.execution_plans.versions(plan)
+    versions = await parley.execution_plans.versions(task)
     lines = [origin(row) for row in versions] or ["There is no version yet."]
     if len(versions) > 1 or old or new:
         last = [item.version for item in versions][-2:]
-        difference = await parley.execution_plans.diff(plan, old or last[0], new or last[-1])
+        difference = await parley.execution_plans.diff(task, old or last[0], new or last[-1])
         lines += ["", *change_lines(difference)]
     return CommandOutput("\n".join(lines))
 
@@ -209,7 +210,7 @@ async def execute(
     ] = False,
 ) -> CommandOutput:
     """Start an approved plan, unless it has started, and wait for its result."""
-    return plan_output(await parley.execution_plans.execute(await parley.execution_plans.get(task), retry=retry))
+    return plan_output(await parley.execution_plans.execute(task, retry=retry))
 
 
 @client_command(app, "plan")
@@ -225,9 +226,8 @@ async def skip(
         value = None if output is None else parse_output(output)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--output") from None
-    plan = await parley.execution_plans.get(task)
     return plan_output(
-        await parley.execution_plans.skip(plan, step, output=value, with_dependents=with_dependents, wait=None)
+        await parley.execution_plans.skip(task, step, output=value, with_dependents=with_dependents, wait=None)
     )
 
 
@@ -250,13 +250,13 @@ def parse_output(typed: str) -> Any:
 @client_command(app, "plan")
 async def cancel(parley: "Parley", task: Task) -> CommandOutput:
     """Cancel a plan: running steps end, and no other step starts."""
-    return plan_output(await parley.execution_plans.cancel(await parley.execution_plans.get(task)))
+    return plan_output(await parley.execution_plans.cancel(task))
 
 
 @client_command(app, "plan", has_json=False)
 async def delete(parley: "Parley", task: Task) -> CommandOutput:
     """Delete a plan that is not running; its session and journal stay."""
-    await parley.execution_plans.delete(await parley.execution_plans.get(task))
+    await parley.execution_plans.delete(task)
     return CommandOutput()
 
 

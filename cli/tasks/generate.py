@@ -14,10 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from cli.command import Declined, Unreachable
 from cli.gateway import find_gateway
 from cli.tasks import report
-from cli.tasks.batch import write_json
 from cli.tasks.candidate import TaskResult
 from cli.tasks.generator import TaskGenerator
-from cli.tasks.task_files import shop_of
+from cli.tasks.task_files import shop_of, write_json
 from packs.retail.tasks.scenarios import DEFAULT_KINDS, NoScenario
 from parley.client import NotAllowed, Parley, ParleyError, ParleyUnavailable
 from shared.settings import Settings

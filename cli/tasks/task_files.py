@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,6 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from cli.command import Declined
-from cli.tasks.batch import write_json
 from cli.text import print_visible, visible
 from cli.tools import initial_data
 from packs.retail.tasks import correct as correcting
@@ -117,3 +117,16 @@ def _print_report(number: int, report: TaskReport) -> None:
 def _short(value: JsonValue) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= MAX_QUOTE else f"{text[: MAX_QUOTE - 1]}…"
+
+
+def write_json(path: Path, value: object) -> None:
+    """Replace the file atomically by the value as indented JSON. Raises OSError."""
+    write_atomically(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace the file atomically: readers see the old or the new content."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)

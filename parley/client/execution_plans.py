@@ -26,7 +26,7 @@ type StepInput = Step | Mapping[str, Any] | str
 
 
 class ExecutionPlans:
-    """Every method may raise `parley.client.errors.ParleyError`.
+    """Every method may raise `parley.client.errors.ParleyError`. Where a plan need not be seen, its task's id will do.
 
     Methods with `wait` wait until no service works on the plan, or for so many seconds at most (None: no limit).
     """
@@ -94,30 +94,32 @@ class ExecutionPlans:
         approved = await self._post(f"/{plan.task_id}/approve", version=plan.version, hash=plan.hash, **more)
         return await self._wait_until_idle(approved, wait)
 
-    async def execute(self, plan: ExecutionPlan, *, retry: bool = False, wait: float | None = None) -> ExecutionPlan:
+    async def execute(
+        self, plan: ExecutionPlan | str, *, retry: bool = False, wait: float | None = None
+    ) -> ExecutionPlan:
         """Start an approved plan, unless it has started, and wait for its result.
 
         `retry`: go on with a plan that has failed, was stopped or is paused.
         """
-        started = await self._post(f"/{plan.task_id}/execute", retry=retry or None)
+        started = await self._post(f"/{task_id(plan)}/execute", retry=retry or None)
         return await self._wait_until_idle(started, wait)
 
-    async def wait(self, plan: ExecutionPlan, *, seconds: float | None = None) -> ExecutionPlan:
+    async def wait(self, plan: ExecutionPlan | str, *, seconds: float | None = None) -> ExecutionPlan:
         """The plan once it ends, needs you or is paused; after so many seconds, as it is then."""
         deadline = math.inf if seconds is None else time.monotonic() + seconds
         while True:
             remaining = max(deadline - time.monotonic(), 0)
-            plan = await self.get(plan.task_id, wait=min(remaining, _MAX_WAIT_SECONDS))
-            if not plan.working or not remaining:
-                return plan
+            newest = await self.get(task_id(plan), wait=min(remaining, _MAX_WAIT_SECONDS))
+            if not newest.working or not remaining:
+                return newest
 
-    async def cancel(self, plan: ExecutionPlan) -> ExecutionPlan:
+    async def cancel(self, plan: ExecutionPlan | str) -> ExecutionPlan:
         """Cancel the plan. Its `progress` lists the steps that are done, still running, and not done."""
-        return await self._post(f"/{plan.task_id}/cancel")
+        return await self._post(f"/{task_id(plan)}/cancel")
 
     async def skip(
         self,
-        plan: ExecutionPlan,
+        plan: ExecutionPlan | str,
         step_id: str,
         *,
         output: Any = None,
@@ -126,7 +128,7 @@ class ExecutionPlans:
     ) -> ExecutionPlan:
         """Skip a step. If other steps use its output, give an `output` for it, or skip them with it."""
         body = {"output": output, "with_dependents": with_dependents}
-        path = f"/{plan.task_id}/steps/{quote(step_id, safe='')}/skip"  # `s3[0]` is the call for one item
+        path = f"/{task_id(plan)}/steps/{quote(step_id, safe='')}/skip"  # `s3[0]` is the call for one item
         return await self._wait_until_idle(await self._post(path, **body), wait)
 
     async def take_offer(self, plan: ExecutionPlan, *, wait: float | None = 0) -> ExecutionPlan:
@@ -144,8 +146,8 @@ class ExecutionPlans:
         await self._rest.ask("POST", f"/api/sessions/{plan.session_id}/messages", body=message)
         return await self._wait_until_idle(await self.get(plan.session_id), wait)
 
-    async def status(self, plan: ExecutionPlan) -> PlanStatus:
-        return await self._rest.get(PlanStatus, f"{_PATH}/{plan.task_id}/status")
+    async def status(self, plan: ExecutionPlan | str) -> PlanStatus:
+        return await self._rest.get(PlanStatus, f"{_PATH}/{task_id(plan)}/status")
 
     async def get(self, task_id: str, *, wait: float = 0) -> ExecutionPlan:
         """The plan. `wait`: seconds to wait until the session is idle."""
@@ -156,34 +158,39 @@ class ExecutionPlans:
         of_session = {} if session_id is None else {"session": session_id}
         return await self._rest.get(PlanList, _PATH, **of_session, limit=limit, offset=offset)
 
-    async def format(self, plan: ExecutionPlan) -> str:
+    async def format(self, plan: ExecutionPlan | str) -> str:
         """The plan with its steps' outcomes, as Markdown."""
-        return await self._rest.text(f"{_PATH}/{plan.task_id}/format")
+        return await self._rest.text(f"{_PATH}/{task_id(plan)}/format")
 
-    async def previews(self, plan: ExecutionPlan) -> PlanPreviews:
+    async def previews(self, plan: ExecutionPlan | str) -> PlanPreviews:
         """Previews of the plan's changes to the current data, by step."""
-        return await self._rest.get(PlanPreviews, f"{_PATH}/{plan.task_id}/previews")
+        return await self._rest.get(PlanPreviews, f"{_PATH}/{task_id(plan)}/previews")
 
-    async def versions(self, plan: ExecutionPlan) -> tuple[PlanVersion, ...]:
+    async def versions(self, plan: ExecutionPlan | str) -> tuple[PlanVersion, ...]:
         """The plan's versions with authors and reasons, oldest first."""
-        history = await self._rest.ask("GET", f"{_PATH}/{plan.task_id}/versions")
+        history = await self._rest.ask("GET", f"{_PATH}/{task_id(plan)}/versions")
         return tuple(PlanVersion.model_validate(version) for version in history["plans"])
 
-    async def diff(self, plan: ExecutionPlan, old: int, new: int) -> PlanDifference:
+    async def diff(self, plan: ExecutionPlan | str, old: int, new: int) -> PlanDifference:
         """What changed from version `old` to version `new`."""
-        return await self._rest.get(PlanDifference, f"{_PATH}/{plan.task_id}/diff", **{"from": old, "to": new})
+        return await self._rest.get(PlanDifference, f"{_PATH}/{task_id(plan)}/diff", **{"from": old, "to": new})
 
-    async def delete(self, plan: ExecutionPlan) -> None:
+    async def delete(self, plan: ExecutionPlan | str) -> None:
         """Delete the plan. Raises RequestRefused while it runs."""
-        await self._rest.ask("DELETE", f"{_PATH}/{plan.task_id}")
+        await self._rest.ask("DELETE", f"{_PATH}/{task_id(plan)}")
 
     async def _post(self, path: str, **body: Any) -> ExecutionPlan:
         fields = {name: value for name, value in body.items() if value is not None}
-        answer = await self._rest.ask("POST", f"{_PATH}{path}", body={**fields, "id": uuid.uuid4().hex, "timeout": 0})
-        return ExecutionPlan.model_validate(answer)
+        body = {**fields, "id": uuid.uuid4().hex, "timeout": 0}
+        return await self._rest.send(ExecutionPlan, "POST", f"{_PATH}{path}", body)
 
     async def _wait_until_idle(self, plan: ExecutionPlan, wait: float | None) -> ExecutionPlan:
         return await self.wait(plan, seconds=wait) if plan.working and wait != 0 else plan
+
+
+def task_id(plan: ExecutionPlan | str) -> str:
+    """The id of the plan's task, which may be given in its place."""
+    return plan if isinstance(plan, str) else plan.task_id
 
 
 def _steps_json(steps: Sequence[StepInput]) -> list[Any]:

@@ -35,7 +35,13 @@ class Rest:
 
     async def get[M: BaseModel](self, kind: type[M], path: str, **params: Any) -> M:
         """The response as this model. Raises ParleyError."""
-        answer = await self.ask("GET", path, params=params)
+        return self._read(kind, await self.ask("GET", path, params=params))
+
+    async def send[M: BaseModel](self, kind: type[M], method: str, path: str, body: object = None) -> M:
+        """The response to this body as this model. Raises ParleyError."""
+        return self._read(kind, await self.ask(method, path, body=body))
+
+    def _read[M: BaseModel](self, kind: type[M], answer: object) -> M:
         try:
             return kind.model_validate(answer)
         except ValidationError as error:

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from parley.client.execution_plans import task_id
 from parley.client.rest import Rest
 from parley.protocol.execution_plans import ExecutionPlan
 from parley.protocol.templates import CandidatePage, ChosenValue, Schedule, Template, TemplatePage, TemplateView
@@ -35,14 +36,12 @@ class Templates:
         parameters: Sequence[ParameterInput] = (),
     ) -> TemplateView:
         """Create a template from a plan, with values that become parameters: `{"name": "order", "value": "#W1"}`."""
-        task = plan if isinstance(plan, str) else plan.task_id
-        chosen = _parameters_json(parameters)
-        return await self._create("/from-plan", task_id=task, name=name, description=description, parameters=chosen)
+        fields = {"task_id": task_id(plan), "name": name, "description": description}
+        return await self._create("/from-plan", **fields, parameters=_parameters_json(parameters))
 
     async def candidates(self, plan: ExecutionPlan | str) -> CandidatePage:
         """The values of a plan that can become parameters."""
-        task = plan if isinstance(plan, str) else plan.task_id
-        return await self._rest.get(CandidatePage, f"{_PATH}/from-plan", task_id=task)
+        return await self._rest.get(CandidatePage, f"{_PATH}/from-plan", task_id=task_id(plan))
 
     async def learn(
         self, session_id: str, *, name: str = "", description: str = "", parameters: Sequence[ParameterInput] = ()
@@ -69,12 +68,12 @@ class Templates:
     async def change(self, template: TemplateView, new: Template) -> TemplateView:
         """Save the next version. Raises RequestRefused if there is a newer one already."""
         body = {"version": template.version, "template": new.model_dump(mode="json")}
-        return TemplateView.model_validate(await self._rest.ask("PUT", f"{_PATH}/{template.id}", body=body))
+        return await self._rest.send(TemplateView, "PUT", f"{_PATH}/{template.id}", body)
 
     async def schedule(self, template: TemplateView, schedule: Schedule | None) -> TemplateView:
         """Run the template daily or once; None: only by hand. Each run's plan awaits approval."""
         body = {"version": template.version, "schedule": schedule.model_dump(mode="json") if schedule else None}
-        return TemplateView.model_validate(await self._rest.ask("PUT", f"{_PATH}/{template.id}/schedule", body=body))
+        return await self._rest.send(TemplateView, "PUT", f"{_PATH}/{template.id}/schedule", body)
 
     async def delete(self, template_id: str) -> None:
         await self._rest.ask("DELETE", f"{_PATH}/{template_id}")
@@ -90,11 +89,10 @@ class Templates:
         """A plan with these values, to approve. With a `request`, the planner makes one with the template as a hint."""
         fields = {"values": dict(values or {}), "request": request, "settings": settings}
         body = {**fields, "id": uuid.uuid4().hex, "timeout": 20}
-        return ExecutionPlan.model_validate(await self._rest.ask("POST", f"{_PATH}/{template_id}/use", body=body))
+        return await self._rest.send(ExecutionPlan, "POST", f"{_PATH}/{template_id}/use", body)
 
     async def _create(self, path: str, **body: Any) -> TemplateView:
-        answer = await self._rest.ask("POST", f"{_PATH}{path}", body={**body, "id": uuid.uuid4().hex})
-        return TemplateView.model_validate(answer)
+        return await self._rest.send(TemplateView, "POST", f"{_PATH}{path}", {**body, "id": uuid.uuid4().hex})
 
 
 def _parameters_json(parameters: Sequence[ParameterInput]) -> list[Any]:

@@ -9,6 +9,8 @@ from parley.protocol.screen import OfferSection, PollView
 from parley.protocol.tools import Preview
 from parley.protocol.views import RestModel
 
+TASK_ID = r"^[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?$"  # `<session>.<task>`; the session's id alone: its newest plan
+
 
 class PlanStep(RestModel):
     """A step and its outcome. `number`: its position, from 1. `id` is the same in all versions of the plan.

@@ -14,9 +14,9 @@ from services.plan_store.operations.health import DatabaseAheadOfLog, StoreHealt
 from services.plan_store.projection import unprojected
 from services.plan_store.projection.projector import Projector
 from services.plan_store.projection.writer import MAX_BATCH
-from services.plan_store.scheduler.clock import BrokerClock
+from services.plan_store.scheduler.clock import BrokerClock, repeat
 from services.plan_store.scheduler.scheduler import Scheduler
-from services.plan_store.scheduler.template_runner import TemplateRunner
+from services.plan_store.scheduler.template_runner import INTERVAL, TemplateRunner
 from services.plan_store.scheduler.templates import TemplateStore
 from shared.bus import Bus, Delivery, Subscription
 from shared.bus.broker import Application
@@ -111,7 +111,7 @@ class PlanStore(Application):
         self._run_in_background("fill", run_when_available(partial(self._health.fill_empty_database, self.settings)))
         self._run_in_background("counts", run_counts(self.database))
         self._run_in_background("upgrades", run_when_available(self._project_waiting_sessions))
-        self._run_in_background("templates", self._template_runner.run_forever())
+        self._run_in_background("templates", repeat("schedules", self._template_runner.begin_due, seconds=INTERVAL))
         self._run_in_background("sweeps", self._scheduler.run_sweeps(self._health.check))
 
     def _run_in_background(self, name: str, work: Coroutine[Any, Any, None]) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ import structlog
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 from nats.js import JetStreamContext
-from nats.js.api import RawStreamMsg
+from nats.js.api import PubAck, RawStreamMsg
 
 from parley.events import Due, SessionEvent
 from shared.bus.artefacts import Artefacts
@@ -44,6 +44,25 @@ WRITE_TIMEOUT = 1.0  # seconds for the page of `check_writable`
 PROBE = "readiness-probe"  # no ticket has this id
 PAGE = b" " * 4096  # a smaller message may fit where a full disk has no room for an event
 BATCH = 500
+
+
+async def publish_guarded(
+    jetstream: JetStreamContext, stream: str, subject: str, body: bytes, headers: Mapping[str, str]
+) -> PubAck:
+    """Append a message whose headers name the last one that it follows.
+
+    Raises VersionConflict, LogFull, Indeterminate.
+    """
+    try:
+        return await jetstream.publish(subject, body, stream=stream, headers=dict(headers), timeout=APPEND_TIMEOUT)
+    except nats.js.errors.APIError as error:
+        if error.err_code == WRONG_SEQUENCE:
+            raise VersionConflict(subject.split(".")[1]) from error
+        if error.err_code in FULL_CODES:
+            raise LogFull(f"NATS has no room in {stream}: {error.description}.") from error
+        raise Indeterminate(str(error)) from error
+    except NATS_ERRORS as error:
+        raise Indeterminate(repr(error)) from error
 
 
 class Replication:
@@ -109,18 +128,10 @@ class JetStreamLog:
         with observe_append(event, due) as timing:
             headers = guard_headers(event.session_id, after, event.id) | dict(tracing.headers())
             try:
-                ack = await self._jetstream.publish(
-                    subject_of(event, due), body, stream=SESSIONS, headers=headers, timeout=APPEND_TIMEOUT
-                )
-            except nats.js.errors.APIError as error:
-                if error.err_code == WRONG_SEQUENCE:
-                    timing.outcome = "conflict"
-                    raise VersionConflict(event.session_id) from error
-                if error.err_code in FULL_CODES:
-                    raise LogFull(f"NATS has no room for the event: {error.description}.") from error
-                raise Indeterminate(str(error)) from error
-            except NATS_ERRORS as error:
-                raise Indeterminate(repr(error)) from error
+                ack = await publish_guarded(self._jetstream, SESSIONS, subject_of(event, due), body, headers)
+            except VersionConflict:
+                timing.outcome = "conflict"
+                raise
             if ack.duplicate:
                 raise Indeterminate("The log knows this id already.")
             if self.clustered and await self._next_position(event.session_id, after) != ack.seq:

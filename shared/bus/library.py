@@ -7,10 +7,10 @@ import nats.js.errors
 from nats.aio.client import Client
 
 from shared.bus.errors import BusUnavailable
-from shared.bus.jetstream import APPEND_TIMEOUT, FULL_CODES, WRONG_SEQUENCE
+from shared.bus.jetstream import APPEND_TIMEOUT, publish_guarded
 from shared.bus.jetstream_api import NATS_ERRORS
 from shared.bus.topology import LIBRARY
-from shared.log import Indeterminate, LogFull, LogUnavailable, StoredMessage, VersionConflict
+from shared.log import LogUnavailable, StoredMessage
 from shared.template_log import ROLLUP, expected_headers, subject_of
 
 
@@ -20,23 +20,10 @@ class JetStreamLibrary:
     def __init__(self, client: Callable[[], Client]) -> None:
         self._connected = client
 
-    async def append(self, template_id: str, body: bytes, *, after: int, last: bool = False) -> StoredMessage:
+    async def append(self, template_id: str, body: bytes, *, after: int, last: bool = False) -> int:
         headers = expected_headers(after) | ({ROLLUP: "sub"} if last else {})
-        try:
-            ack = (
-                await self._client()
-                .jetstream(timeout=APPEND_TIMEOUT)
-                .publish(subject_of(template_id), body, stream=LIBRARY, headers=headers, timeout=APPEND_TIMEOUT)
-            )
-        except nats.js.errors.APIError as error:
-            if error.err_code == WRONG_SEQUENCE:
-                raise VersionConflict(template_id) from error
-            if error.err_code in FULL_CODES:
-                raise LogFull(f"NATS has no room for the template: {error.description}.") from error
-            raise Indeterminate(str(error)) from error
-        except NATS_ERRORS as error:
-            raise Indeterminate(repr(error)) from error
-        return StoredMessage(ack.seq, subject_of(template_id), headers, body, datetime.now(UTC))
+        jetstream = self._client().jetstream(timeout=APPEND_TIMEOUT)
+        return (await publish_guarded(jetstream, LIBRARY, subject_of(template_id), body, headers)).seq
 
     async def read(self, *, after: int, limit: int = 500) -> list[StoredMessage]:
         messages: list[StoredMessage] = []

@@ -49,11 +49,6 @@ def check_plan(
     return CheckedPlan(complete, tuple(finding.text for finding in results if finding.blocks), _checks(results))
 
 
-def step_problems(steps: Sequence[Step], tools: Tools) -> tuple[str, ...]:
-    """Why these steps cannot be executed; empty if they can, as far as can be known before they run."""
-    return check_plan(steps, tools).problems
-
-
 def _with_tools(step: Step, tools: Tools) -> Step:
     """The step with what a plan records of its tool, which overrides what the step says.
 

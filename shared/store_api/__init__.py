@@ -22,7 +22,6 @@ from shared.store_api.across_sessions import (
     DismissedDead,
     ForgetMemory,
     Forgotten,
-    GetTemplate,
     ListDead,
     ListLibrary,
     ListMemories,
@@ -100,7 +99,7 @@ LIBRARY_SIMILAR = Verb("library.similar", SimilarEntries, SimilarPage)
 PROPOSAL_LIST = Verb("proposals.list", ListProposals, ProposalPage)
 TEMPLATE_SAVE = Verb("template.save", SaveTemplate, TemplateRecord)
 TEMPLATE_SCHEDULE = Verb("template.schedule", ScheduleTemplate, TemplateRecord)
-TEMPLATE_GET = Verb("template.get", GetTemplate, TemplateRecord)
+TEMPLATE_GET = Verb("template.get", TemplateRequest, TemplateRecord)
 TEMPLATE_LIST = Verb("template.list", ListTemplates, TemplateRecords)
 TEMPLATE_DELETE = Verb("template.delete", DeleteTemplate, TemplateDeletedReply)
 DEAD_LIST = Verb("dead.list", ListDead, DeadPage)
@@ -158,7 +157,6 @@ __all__ = [
     "Forgotten",
     "GetPlan",
     "GetSession",
-    "GetTemplate",
     "GetUsage",
     "Health",
     "HealthReport",

@@ -115,9 +115,6 @@ class ScheduleTemplate(TemplateRequest):
     schedule: Schedule | None = None
 
 
-class GetTemplate(TemplateRequest): ...
-
-
 class DeleteTemplate(TemplateRequest):
     expected: Annotated[int, Field(ge=1, le=2**48)] | None = None
 
@@ -136,11 +133,11 @@ class TemplateRecord(StoreMessage):
     id: str
     version: int
     template: Template
-    fingerprints: dict[str, str]
-    schedule: Schedule | None
-    next_run: AwareDatetime | None
-    last_run: ScheduledRun | None
-    at: AwareDatetime
+    fingerprints: dict[str, str] = Field(default_factory=dict)
+    schedule: Schedule | None = None
+    next_run: AwareDatetime | None = None
+    last_run: ScheduledRun | None = None
+    at: AwareDatetime | None = None
 
 
 class TemplateRecords(StoreMessage):

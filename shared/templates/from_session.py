@@ -1,4 +1,4 @@
-"""Makes a template from a session's successful calls, in order. Pure and deterministic.
+"""The steps of a template from a session's successful calls, in order. Pure and deterministic.
 
 A value that occurs in the output of exactly one earlier step becomes a reference to that output. Values that are not
 distinctive stay as they are: short texts, small numbers, and values that the tool's schema lists.
@@ -11,7 +11,6 @@ from pydantic import JsonValue
 
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec, Outcome, Step
-from parley.protocol.templates import Template
 from shared.domain.kernel.errors import Invalid
 from shared.domain.steps.plan_steps import GATHER
 from shared.domain.steps.references import references
@@ -20,7 +19,7 @@ from shared.plan_checks.argument_kinds import argument_kind
 from shared.repair.reader import schema_at
 from shared.repair.values import decoded
 from shared.templates.checks import Tools
-from shared.templates.from_steps import Path, TemplateOptions, is_same_value, leaves, template_from_steps
+from shared.templates.from_steps import Path, is_same_value, leaves
 
 MIN_TEXT_LENGTH, MIN_NUMBER = 3, 1_000  # shorter texts and smaller numbers never become references
 MAX_STEPS = 100  # steps of a plan
@@ -33,18 +32,6 @@ class SuccessfulCall(NamedTuple):
     spec: ActionSpec
     turn: int
     outcome: Outcome
-
-
-def template_from_session(
-    events: Iterable[SessionEvent], goal: str, options: TemplateOptions, tools: Tools
-) -> Template:
-    """The template of what the session did. Raises Invalid if the journal has too few or too many calls."""
-    return template_from_steps(
-        goal[:500],
-        steps_from_session(events, tools, [parameter.value for parameter in options.parameters]),
-        options,
-        tools,
-    )
 
 
 def steps_from_session(events: Iterable[SessionEvent], tools: Tools, chosen: Sequence[JsonValue] = ()) -> list[Step]:
@@ -146,10 +133,7 @@ def _is_distinctive(value: JsonValue) -> bool:
 
 
 def _reference(value: JsonValue, outputs: Outputs) -> str:
-    """The reference to the only output that has the value, at its shallowest place;
-
-    "" if no or several outputs have it.
-    """
+    """The reference to the value's shallowest place in the only output that has it; "" if none or several have it."""
     paths_by_step: dict[str, list[str]] = {}
     for name, output in outputs.items():
         places = [path for path, candidates in leaves(output) if is_same_value(candidates, value)]

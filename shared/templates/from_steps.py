@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
@@ -19,43 +18,43 @@ from shared.templates.parameters import reference
 type Path = tuple[str | int, ...]
 
 
-class TemplateOptions(NamedTuple):
-    """The template's name and description, and the values that become parameters.
+def template_from_steps(  # noqa: PLR0913  what a person chooses, by name
+    goal: str,
+    steps: Sequence[Step],
+    tools: Tools,
+    *,
+    name: str = "",
+    description: str = "",
+    parameters: Sequence[ChosenValue] = (),
+) -> Template:
+    """The template of the steps, with the chosen values replaced in arguments and texts. Raises Invalid.
 
     Without a name its goal is the name.
     """
-
-    name: str = ""
-    description: str = ""
-    parameters: Sequence[ChosenValue] = ()
-
-
-def template_from_steps(goal: str, steps: Sequence[Step], options: TemplateOptions, tools: Tools) -> Template:
-    """The template of the steps, with the chosen values replaced in arguments and texts. Raises Invalid."""
     if any(not step.tool or not step.id for step in steps):
         raise Invalid("A template consists of calls: a text plan has none.")
     if any("{{params." in text for step in steps for text in (step.text, goal)):
         raise Invalid("“{{params.” occurs in the plan's text: change the text first.")
     arguments = {step.id or "": dict(step.arguments or {}) for step in steps}
-    parameters: dict[str, Parameter] = {}
+    declared: dict[str, Parameter] = {}
     texts = {step.id or "": step.text for step in steps}
-    for chosen in options.parameters:
+    for chosen in parameters:
         places = [(step, path) for step in steps for path in _places(step, chosen, tools)]
         if not places:
             raise Invalid(f"{chosen.name}: no argument of the plan is {str(chosen.value)[:100]!r}.")
         for step, path in places:
             _replace_at(arguments[step.id or ""], path, reference(chosen.name))
-        parameters.setdefault(chosen.name, _parameter(chosen, *places[0], tools))
-        for name, text in texts.items():
-            if chosen.step in (None, name):
-                texts[name] = _replace_in_text(text, chosen)
+        declared.setdefault(chosen.name, _parameter(chosen, *places[0], tools))
+        for step_id, text in texts.items():
+            if chosen.step in (None, step_id):
+                texts[step_id] = _replace_in_text(text, chosen)
         goal = _replace_in_text(goal, chosen)
     try:
         return Template(
-            name=(options.name or goal)[:200],
-            description=options.description,
+            name=(name or goal)[:200],
+            description=description,
             goal=goal,
-            parameters=tuple(parameters.values()),
+            parameters=tuple(declared.values()),
             steps=tuple(
                 TemplateStep(
                     id=step.id or "",

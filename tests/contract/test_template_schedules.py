@@ -82,7 +82,7 @@ class ScheduledStore:
         await self.runner.begin_due()
 
     async def template(self) -> api.TemplateRecord:
-        return await self.templates.get(api.GetTemplate(user="ann", template_id="t"))
+        return await self.templates.get(api.TemplateRequest(user="ann", template_id="t"))
 
     async def sessions(self) -> list[list[SessionEvent]]:
         """The events of all sessions, in the order in which the sessions began."""

@@ -39,20 +39,20 @@ def templates_log(request: pytest.FixtureRequest) -> TemplateLog:
 async def test_a_message_is_stored_after_the_version_it_changes(templates_log: TemplateLog) -> None:
     first = await templates_log.append("a", b"1", after=0)
     other = await templates_log.append("b", b"2", after=0)
-    for after in (0, other.position, 99):
+    for after in (0, other, 99):
         with pytest.raises(VersionConflict):
             await templates_log.append("a", b"3", after=after)
-    second = await templates_log.append("a", b"4", after=first.position)
+    second = await templates_log.append("a", b"4", after=first)
     messages = await templates_log.read(after=0)
     assert [(raw.position, raw.subject, raw.data) for raw in messages] == [
-        (first.position, "library.a", b"1"),
-        (other.position, "library.b", b"2"),
-        (second.position, "library.a", b"4"),
+        (first, "library.a", b"1"),
+        (other, "library.b", b"2"),
+        (second, "library.a", b"4"),
     ]
-    assert [raw.position for raw in await templates_log.read(after=first.position, limit=1)] == [other.position]
-    last = await templates_log.append("a", b"5", after=second.position, last=True)
+    assert [raw.position for raw in await templates_log.read(after=first, limit=1)] == [other]
+    last = await templates_log.append("a", b"5", after=second, last=True)
     assert [raw.data for raw in await templates_log.read(after=0)] == [b"2", b"5"]
-    assert last.position > second.position
+    assert last > second
 
 
 async def test_of_many_concurrent_appends_one_succeeds(templates_log: TemplateLog) -> None:
@@ -213,7 +213,7 @@ async def test_invalid_or_foreign_messages_on_a_templates_subject_are_ignored(
     result = await save(client)
     position = library.messages[-1].position
     for body in (b"{}", library.messages[0].data.replace(b'"ann"', b'"eve"'), b"no json"):
-        position = (await library.append("a", body, after=position)).position
+        position = await library.append("a", body, after=position)
     assert await client.ask(api.TEMPLATE_GET, user="ann", template_id="a") == result
     assert (await save(client, expected=1, template=template("Other"))).version == 2
 

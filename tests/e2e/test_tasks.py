@@ -49,7 +49,7 @@ def assert_valid(results: list[Any]) -> None:
 async def test_a_task_takes_one_model_call_directly_and_several_turns_by_agentflow(running: RunningParley) -> None:
     async with Parley(running.url) as parley:
         generator = TaskGenerator(parley, SHOP.data, seed=3, kinds=("exchange", "cancel"))
-        direct = await generator.generate_direct()
+        [direct] = await generator.generate_diverse(1, use_agentflow=False)
         looped = await generator.generate_task(max_turns=6)
     assert_valid([direct, looped])
     assert direct["spent"]["model_calls"] == 1

@@ -8,7 +8,7 @@ import pytest
 
 from parley.events.values import Step
 from services.executor.sources.mcp import McpSource
-from shared.plan_checks.steps import step_problems
+from shared.plan_checks.steps import check_plan
 from tests.support.mcp_odd import HANDSHAKE
 from tests.support.mcp_odd_client import GOOD, NOTICE, SCHEMA, TRANSPORTS, blocks, call, connected, text
 
@@ -169,7 +169,7 @@ async def test_references_into_results_are_checked_when_the_plan_is_made_and_bad
 
     def problems(tool: str, path: str) -> tuple[str, ...]:
         second = Step(id="s2", text="Use", tool="s.good", arguments={"a": f"{{{{steps.s1.output{path}}}}}"})
-        return step_problems((Step(id="s1", text="Find", tool=tool, arguments={}), second), known)
+        return check_plan((Step(id="s1", text="Find", tool=tool, arguments={}), second), known).problems
 
     assert problems("s.found", ".a") == problems("s.bad", ".x") == ()
     assert "{{steps.s1.output.next.next}} is an object" in problems("s.tree", ".next.next")[0]

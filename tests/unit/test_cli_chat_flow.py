@@ -88,16 +88,13 @@ def test_a_form_shows_its_fields_and_accepts_field_values_or_text() -> None:
         "properties": {"city": {"type": "string", "description": "Where to"}, "carrier": {"enum": ["UPS", "DHL"]}},
     }
     view = ChatView(session_id="s", gateway_request=table_request(form))
-    for line, answer in (
-        ('city="New York" carrier=UPS', {"city": "New York", "carrier": "UPS"}),
-        ("city=", {"city": ""}),
-    ):
-        message = sent(interpret(line, view))
-        assert isinstance(message, m.AnswerReply)
-        assert (json.loads(message.content), message.question_id) == (answer, "1.2")
+    message = sent(interpret("city=Oslo", view))
+    assert isinstance(message, m.AnswerReply)
+    assert (json.loads(message.content), message.question_id) == ({"city": "Oslo"}, "1.2")
     plain = sent(interpret("Oslo", view))
     assert isinstance(plain, m.AnswerReply)
     assert plain.content == "Oslo"
+    assert view.request
     assert hint(view.request) == HINTS["form"]
     text = " ".join(rendered(render_request(view, {}) or "").split())
     assert "city Where to carrier UPS or DHL · optional" in text

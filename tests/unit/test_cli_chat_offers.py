@@ -81,6 +81,7 @@ def test_an_offer_can_be_taken_or_kept_while_reads_go_on() -> None:
     assert view.sections
     assert view.sections.work, "the first step still runs"
     assert [choice.label for choice in choices(view)] == ["Take the new one", "Go on with the old one"]
+    assert view.request
     assert (choice_label("1", view), hint(view.request)) == (" Take the new one", HINTS["offer"])
     version = view.request.version if view.request else 0
     take, keep = m.TakeOffer(type="take_offer", version=version), m.KeepOffer(type="keep_offer", version=version)

@@ -67,6 +67,7 @@ def test_an_answer_names_the_question_that_is_shown() -> None:
 )
 def test_options_that_may_be_combined_are_picked_by_their_numbers(line: str, answer: str) -> None:
     view = asked("Red")
+    assert view.request
     assert hint(view.request) == HINTS["several"]
     assert sent(interpret(line, view)) == m.AnswerReply(type="answer", content=answer, question_id="request-2.1")
 
@@ -79,5 +80,6 @@ def test_what_the_numbers_stand_for_is_shown() -> None:
 
 def test_only_one_option_of_other_questions_is_picked() -> None:
     view = asked()
+    assert view.request
     assert hint(view.request) == HINTS["options"]
     assert sent(interpret("1 2", view)) == m.AnswerReply(type="answer", content="1 2", question_id="request-2")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console, RenderableType
 
-from cli.chat import lists, render, render_journal, render_turn
+from cli.chat import local_commands, render, render_journal, render_turn
 from cli.chat.choices import choices, interpret
 from cli.chat.effects import AskFurther, RunLocally, SendMessage, ShowText
 from cli.chat.slash import slash_command
@@ -222,9 +222,9 @@ def test_a_workflow_is_chosen_before_there_is_a_session() -> None:
 class ListsClient(Parley):
     """A client with fixed lists. Without a page of tools, `tools` raises ParleyUnavailable."""
 
-    def __init__(self, page: ToolPage | None) -> None:
+    def __init__(self, page: ToolPage | None = None, *waiting: SessionRow) -> None:
         super().__init__("http://127.0.0.1:9")
-        self._page = page
+        self._page, self._waiting = page, waiting
 
     async def tools(self, query: str = "", *, limit: int = 500) -> ToolPage:
         if self._page is None:
@@ -232,7 +232,7 @@ class ListsClient(Parley):
         return self._page
 
     async def inbox(self) -> SessionRows:
-        return SessionRows(sessions=(), total=0)
+        return SessionRows(sessions=self._waiting, total=len(self._waiting))
 
     async def memories(self, query: str = "") -> MemoryPage:
         fields = {"request": "Cancel #W1", "outcome": "answered: done", "lesson": "ask for the reason", "score": 0.0}
@@ -255,25 +255,29 @@ class ListsClient(Parley):
         return LibraryPage(items=(entry,), total=1)
 
 
+def listed(client: Parley, name: str, words: str = "") -> str:
+    return rendered(asyncio.run(local_commands.run_local(ChatView(session_id="s1"), client, name, words)))
+
+
 def test_tools_memories_inbox_and_library_are_listed() -> None:
     schema: dict[str, Any] = {"properties": {"order_id": {}, "note": {}}, "required": ["order_id"]}
     spec = ToolSpec(name="cancel_order", description="Cancels", parameters=schema, effect="write")
     page = ToolPage(tools=(spec,), total=17, troubles=("the server “x” is away",))
-    text = rendered(asyncio.run(lists.render_list("tools", "", ListsClient(page))))
+    text = listed(ListsClient(page), "tools")
     assert "cancel_order(order_id*, note) write" in text
     assert "1 of 17" in text
     assert "is away" in text
-    assert "executor does not answer" in rendered(asyncio.run(lists.render_list("tools", "", ListsClient(None))))
-    remembered = rendered(asyncio.run(lists.render_list("memories", "", ListsClient(page))))
+    assert "executor does not answer" in listed(ListsClient(None), "tools")
+    remembered = listed(ListsClient(page), "memories")
     assert "2030-01-01 Cancel #W1" in remembered
     assert "lesson: ask for the reason" in remembered
     assert "/forget s0.1" in remembered
     assert "1 of 3" in remembered
     assert slash_command("/forget s0.1", ChatView()) == RunLocally("forget", "s0.1")
-    assert "Deleted: the memory s0.1" in rendered(asyncio.run(lists.render_list("forget", "s0.1", ListsClient(page))))
-    assert "You have no memory s0.2" in rendered(asyncio.run(lists.render_list("forget", "s0.2", ListsClient(page))))
-    assert "Nothing needs you" in rendered(asyncio.run(lists.render_list("inbox", "", ListsClient(page))))
-    assert "SELECT 1" in rendered(asyncio.run(lists.render_list("library", "", ListsClient(page))))
+    assert "Deleted: the memory s0.1" in listed(ListsClient(page), "forget", "s0.1")
+    assert "You have no memory s0.2" in listed(ListsClient(page), "forget", "s0.2")
+    assert "Nothing needs you" in listed(ListsClient(page), "inbox")
+    assert "SELECT 1" in listed(ListsClient(page), "library")
 
 
 def test_the_inbox_names_the_command_that_continues_a_plan() -> None:
@@ -283,7 +287,7 @@ def test_the_inbox_names_the_command_that_continues_a_plan() -> None:
         ("approved", "start the plan", "Start: parley plan execute s1"),
         ("completed", "finish the plan", "Retry: parley plan execute --retry s1"),
     ):
-        text = rendered(lists.inbox((SessionRow.model_validate(row | resting | {"state": state}),)))
+        text = listed(ListsClient(None, SessionRow.model_validate(row | resting | {"state": state})), "inbox")
         assert f"{words} Pay" in text
         assert label in text
 

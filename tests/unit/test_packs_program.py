@@ -9,7 +9,7 @@ from services.executor.sources.packs import PackSource
 from services.executor.tools import Registry, ToolInvocation, ToolResult
 from shared.domain.kernel.fast_replace import replace
 from shared.domain.kernel.session import Session
-from shared.plan_checks.steps import step_problems
+from shared.plan_checks.steps import check_plan
 from tests.support.bus import FakeBus
 
 SUM = "import json, sys\nprint(json.dumps({'total': sum(json.load(sys.stdin)['amounts'])}))"
@@ -69,8 +69,8 @@ def test_a_program_with_a_syntax_error_or_reference_is_a_problem_of_its_step() -
     def step(code: str, **inputs: Any) -> Step:
         return Step(id="s1", text="Add", tool="run_program", arguments={"code": code, "inputs": inputs})
 
-    assert step_problems([step(SUM)], tools) == ()
-    (problem,) = step_problems([step("print(")], tools)
+    assert check_plan([step(SUM)], tools).problems == ()
+    (problem,) = check_plan([step("print(")], tools).problems
     assert problem == "Step 1 (s1), argument code: it is no Python: '(' was never closed (<unknown>, line 1)."
-    assert "no reference may stand in it" in step_problems([step("print('{{steps.s2.output}}')")], tools)[-1]
-    assert step_problems([step("a\0b")], tools)
+    assert "no reference may stand in it" in check_plan([step("print('{{steps.s2.output}}')")], tools).problems[-1]
+    assert check_plan([step("a\0b")], tools).problems

@@ -19,7 +19,7 @@ from services.plan_store.scheduler.polling import POLL_TIMEOUT
 from shared.domain.kernel import commands as c
 from shared.log import SessionAtPosition
 from shared.plan_checks.calls import polled_call
-from shared.plan_checks.steps import step_problems
+from shared.plan_checks.steps import check_plan
 from shared.store import StoreUnavailable
 from shared.templates.checks import fingerprints_of, template_problems
 from shared.testing import InMemoryLog, InMemoryStore
@@ -67,7 +67,7 @@ FIRST = Step(text="Look", tool="get_order", arguments={}, id="s1", effect="read"
 
 
 def problems(**more: Any) -> tuple[str, ...]:
-    return step_problems((FIRST, polling_step(**more)), TOOLS)
+    return check_plan((FIRST, polling_step(**more)), TOOLS).problems
 
 
 def test_a_step_that_polls_a_reading_tool_is_accepted() -> None:

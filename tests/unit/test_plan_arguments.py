@@ -9,7 +9,7 @@ from parley.protocol.templates import Parameter, Template, TemplateStep
 from parley.protocol.tools import ToolSpec
 from shared.plan_checks.argument_kinds import fill_arguments, reference_problems, without_weaker_kinds
 from shared.plan_checks.argument_values import value_problems
-from shared.plan_checks.steps import check_plan, step_problems
+from shared.plan_checks.steps import check_plan
 from shared.templates.checks import template_problems
 
 TICKET: dict[str, Any] = {
@@ -85,7 +85,7 @@ def output(path: str, step: str = "a") -> str:
 
 def problems(arguments: dict[str, Any], *, each: str | None = None, tool: str = "open_ticket") -> tuple[str, ...]:
     step = Step(id="t", text="Do it", tool=tool, arguments=arguments, for_each=each)
-    return step_problems((A, G, step), TOOLS)
+    return check_plan((A, G, step), TOOLS).problems
 
 
 # --- fields and types

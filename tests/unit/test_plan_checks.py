@@ -10,7 +10,7 @@ from parley.events.values import Check, Step
 from parley.protocol.tools import ToolSpec
 from shared.domain.steps.references import Unresolved
 from shared.plan_checks.argument_kinds import argument_kind_of, fill_arguments, reference_problems
-from shared.plan_checks.steps import CHECK_NAMES, check_plan, step_problems
+from shared.plan_checks.steps import CHECK_NAMES, check_plan
 from shared.repair.reader import outline
 
 ANY: dict[str, Any] = {"type": "object"}
@@ -76,7 +76,7 @@ def checks_of(*steps: Step, **more: Any) -> dict[str, Check]:
 )
 def test_a_reference_to_a_declared_output_passes(path: str) -> None:
     steps = (LOOK, step("guess", "{{steps.s1.output" + path + "}}"))
-    assert step_problems(steps, TOOLS) == ()
+    assert check_plan(steps, TOOLS).problems == ()
     assert checks_of(*steps)["references"] == Check(name="references", ok=True)
 
 
@@ -93,21 +93,21 @@ def test_a_reference_to_a_declared_output_passes(path: str) -> None:
 )
 def test_a_reference_to_a_missing_output_names_the_step_and_its_outputs(path: str, words: str) -> None:
     reference = "{{steps.s1.output" + path + "}}"
-    (problem,) = step_problems((LOOK, step("guess", reference)), TOOLS)
+    (problem,) = check_plan((LOOK, step("guess", reference)), TOOLS).problems
     assert problem.startswith(f"Step 2 (s2): {reference}")
     assert problem.endswith(words)
 
 
 def test_a_reference_to_a_list_cannot_stand_within_a_text() -> None:
-    (problem,) = step_problems((LOOK, step("guess", "All: {{steps.s1.output.parcels}}")), TOOLS)
+    (problem,) = check_plan((LOOK, step("guess", "All: {{steps.s1.output.parcels}}")), TOOLS).problems
     assert "stands for several values, which cannot be put into a text" in problem
-    assert step_problems((LOOK, step("guess", "It is {{steps.s1.output.note}}")), TOOLS) == ()
+    assert check_plan((LOOK, step("guess", "It is {{steps.s1.output.note}}")), TOOLS).problems == ()
 
 
 def test_a_reference_to_an_undeclared_output_is_a_note() -> None:
     guess = Step(id="s1", text="Guess", tool="guess", arguments={})
     steps = (guess, step("guess", ["{{steps.s1.output.a}}", "{{steps.s1.output[0]}}", "{{steps.s1.output.a}}"]))
-    assert step_problems(steps, TOOLS) == ()
+    assert check_plan(steps, TOOLS).problems == ()
     note = checks_of(*steps)["references"]
     assert note.ok is None
     assert note.detail == (
@@ -122,8 +122,8 @@ def test_a_polling_steps_output_is_the_polled_tools() -> None:
     tools = {**TOOLS, "poll": poll_tool.model_copy(update={"waits_for": "condition", "returns": {"type": "string"}})}
     arguments = {"tool": "look", "arguments": {"id": "p1"}, "condition": "note"}
     polling_step = Step(id="s1", text="Wait", tool="poll", arguments=arguments, waits_for="condition")
-    assert step_problems((polling_step, step("guess", "{{steps.s1.output.parcels[0].code}}")), tools) == ()
-    (wrong,) = step_problems((polling_step, step("guess", "{{steps.s1.output.colour}}")), tools)
+    assert check_plan((polling_step, step("guess", "{{steps.s1.output.parcels[0].code}}")), tools).problems == ()
+    (wrong,) = check_plan((polling_step, step("guess", "{{steps.s1.output.colour}}")), tools).problems
     assert "has no “colour”, only id, parcels, by_item, note." in wrong
     (denied,) = check_plan((polling_step,), tools, allowed=("poll",)).problems
     assert denied == "Step 1 (s1): look is not among the tools that this plan may use: poll."
@@ -131,10 +131,10 @@ def test_a_polling_steps_output_is_the_polled_tools() -> None:
 
 def test_a_for_each_step_is_checked_against_its_list() -> None:
     each = "{{steps.s1.output.parcels}}"
-    assert step_problems((LOOK, step("guess", "{{item.code}}", each=each)), TOOLS) == ()
-    (wrong,) = step_problems((LOOK, step("guess", "{{item.size}}", each=each)), TOOLS)
+    assert check_plan((LOOK, step("guess", "{{item.code}}", each=each)), TOOLS).problems == ()
+    (wrong,) = check_plan((LOOK, step("guess", "{{item.size}}", each=each)), TOOLS).problems
     assert wrong == "Step 2 (s2): {{item.size}}: the item has no “size”, only code, weight."
-    (none,) = step_problems((LOOK, step("guess", "{{item}}", each="{{steps.s1.output.id}}")), TOOLS)
+    (none,) = check_plan((LOOK, step("guess", "{{item}}", each="{{steps.s1.output.id}}")), TOOLS).problems
     assert none == "Step 2 (s2): {{steps.s1.output.id}} is a text, and no list."
     unknown = checks_of(step("guess", 1, number=1), step("guess", "{{item.a}}", each="{{steps.s1.output.list}}"))
     assert unknown["references"].ok is None
@@ -144,21 +144,21 @@ def test_a_for_each_steps_output_is_a_list() -> None:
     look_each = step("look", 1, each="{{steps.s1.output.parcels}}").model_copy(
         update={"arguments": {"id": "{{item.code}}"}}
     )
-    assert step_problems((LOOK, look_each, step("guess", "{{steps.s2.output[0].id}}", number=3)), TOOLS) == ()
-    (wrong,) = step_problems((LOOK, look_each, step("guess", "{{steps.s2.output.id}}", number=3)), TOOLS)
+    assert check_plan((LOOK, look_each, step("guess", "{{steps.s2.output[0].id}}", number=3)), TOOLS).problems == ()
+    (wrong,) = check_plan((LOOK, look_each, step("guess", "{{steps.s2.output.id}}", number=3)), TOOLS).problems
     assert wrong.endswith("step s2 (look) has a list where “id” would be.")
     guess_each = step("guess", "{{item}}", each="{{steps.s1.output.parcels}}")
-    assert step_problems((LOOK, guess_each, step("guess", "{{steps.s2.output.x}}", number=3)), TOOLS) != ()
+    assert check_plan((LOOK, guess_each, step("guess", "{{steps.s2.output.x}}", number=3)), TOOLS).problems != ()
 
 
 def test_lists_of_fixed_length_and_schemas_that_refer_to_themselves() -> None:
     pair = Step(id="s1", text="Two", tool="pair", arguments={})
-    assert step_problems((pair, step("guess", "{{steps.s1.output[0]}}")), TOOLS) == ()
-    (short,) = step_problems((pair, step("guess", "{{steps.s1.output[1]}}")), TOOLS)
+    assert check_plan((pair, step("guess", "{{steps.s1.output[0]}}")), TOOLS).problems == ()
+    (short,) = check_plan((pair, step("guess", "{{steps.s1.output[1]}}")), TOOLS).problems
     assert short.endswith("has a list that is too short for [1].")
     looped = Step(id="s1", text="Round", tool="looped", arguments={})
-    assert step_problems((looped, step("guess", "{{steps.s1.output" + ".next" * 30 + "}}")), TOOLS) == ()
-    assert step_problems((looped, step("guess", "{{steps.s1.output.next.last}}")), TOOLS) != ()
+    assert check_plan((looped, step("guess", "{{steps.s1.output" + ".next" * 30 + "}}")), TOOLS).problems == ()
+    assert check_plan((looped, step("guess", "{{steps.s1.output.next.last}}")), TOOLS).problems != ()
 
 
 def test_unusual_schemas_are_checked_cheaply_and_block_only_certain_errors() -> None:
@@ -180,7 +180,7 @@ def test_unusual_schemas_are_checked_cheaply_and_block_only_certain_errors() -> 
         tools = TOOLS | {"guess": TOOLS["guess"].model_copy(update={"returns": schema})}
         first = Step(id="s1", text="Guess", tool="guess", arguments={})
         reference = "{{steps.s1.output.b" + ".b" * 20 + "}}"
-        assert len(step_problems((first, step("guess", reference)), tools)) == wrong, schema
+        assert len(check_plan((first, step("guess", reference)), tools).problems) == wrong, schema
 
 
 def test_the_prompt_outlines_a_results_shape() -> None:
@@ -300,7 +300,7 @@ def test_an_invalid_plan_has_blocking_problems_and_notes() -> None:
         "Step 1 (s1): no words say what it is for.",
         "Step 3 (s3): it takes 301 characters to say what it is for: is it one step?",
     ]
-    assert len(step_problems(steps, TOOLS)) == 4
+    assert len(check_plan(steps, TOOLS).problems) == 4
 
 
 def test_long_plans_get_a_note_and_long_lists_of_findings_are_cut() -> None:

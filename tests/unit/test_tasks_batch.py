@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cli.tasks.batch import Batch
 from cli.tasks.candidate import TaskResult
+from cli.tasks.generator import Batch
 from cli.tasks.run_trace import RunTrace
 from parley.client.errors import ParleyUnavailable, RequestRefused
 from parley.events import SessionEvent, facts

@@ -12,10 +12,10 @@ from parley.events.values import ActionSpec, Outcome, PathPlan, Step
 from parley.protocol.templates import ChosenValue, Parameter, Template, TemplateStep
 from parley.protocol.tools import ToolSpec
 from shared.domain.kernel.errors import Invalid
-from shared.plan_checks.steps import step_problems
+from shared.plan_checks.steps import check_plan
 from shared.templates.checks import fill_template, fingerprints_of, template_form_problems, template_problems
-from shared.templates.from_session import template_from_session
-from shared.templates.from_steps import TemplateOptions, parameter_candidates, template_from_steps
+from shared.templates.from_session import steps_from_session
+from shared.templates.from_steps import parameter_candidates, template_from_steps
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -56,7 +56,7 @@ def arguments(subject: Template, **values: Any) -> Any:
 
 def test_a_chosen_value_becomes_a_parameter_in_arguments_and_texts() -> None:
     chosen = (ChosenValue(name="order", value="#W1"), ChosenValue(name="why", value="no longer needed", required=True))
-    result = template_from_steps("Cancel #W1", STEPS, TemplateOptions(parameters=chosen), TOOLS)
+    result = template_from_steps("Cancel #W1", STEPS, TOOLS, parameters=chosen)
     assert result.goal == "Cancel {{params.order}}"
     assert result.steps[1].text == "Cancel {{params.order}}, not #W12"
     assert result.steps[1].arguments == {"order_id": "{{params.order}}", "reason": "{{params.why}}"}
@@ -70,7 +70,7 @@ def test_a_chosen_value_becomes_a_parameter_in_arguments_and_texts() -> None:
         {"order_id": "#W2"},
         {"order_id": "#W2", "reason": "ordered by mistake"},
     ]
-    assert step_problems([step for step in plan.steps if isinstance(step, Step)], TOOLS) == ()
+    assert check_plan([step for step in plan.steps if isinstance(step, Step)], TOOLS).problems == ()
     assert template_problems(result, TOOLS, fingerprints_of(result, TOOLS)) == ()
 
 
@@ -91,17 +91,16 @@ def test_parameter_candidates_are_listed_once_with_unique_names() -> None:
     ]
     for candidate in parameter_candidates(STEPS, TOOLS):
         result = template_from_steps(
-            "Do it",
-            STEPS,
-            TemplateOptions(parameters=(ChosenValue(name=candidate.name, value=candidate.value),)),
-            TOOLS,
+            "Do it", STEPS, TOOLS, parameters=(ChosenValue(name=candidate.name, value=candidate.value),)
         )
         assert [parameter.name for parameter in result.parameters] == [candidate.name]
 
 
 def test_a_value_can_be_chosen_in_one_step_or_argument_only() -> None:
     chosen = ChosenValue(name="order", value="#W1", step="s2", argument="order_id")
-    result = template_from_steps("Cancel #W1", STEPS, TemplateOptions("Cancel", "For orders", (chosen,)), TOOLS)
+    result = template_from_steps(
+        "Cancel #W1", STEPS, TOOLS, name="Cancel", description="For orders", parameters=(chosen,)
+    )
     assert (result.name, result.description) == ("Cancel", "For orders")
     assert [step.arguments["order_id"] for step in result.steps] == ["#W1", "{{params.order}}"]
     assert [step.text for step in result.steps] == ["Look #W1 up", "Cancel {{params.order}}, not #W12"]
@@ -109,7 +108,7 @@ def test_a_value_can_be_chosen_in_one_step_or_argument_only() -> None:
 
 def test_a_nullable_value_keeps_its_other_type() -> None:
     steps = (Step(id="s1", text="Count", tool="count", arguments={"n": 5}),)
-    result = template_from_steps("Count", steps, TemplateOptions(parameters=(ChosenValue(name="n", value=5),)), TOOLS)
+    result = template_from_steps("Count", steps, TOOLS, parameters=(ChosenValue(name="n", value=5),))
     assert result.parameters[0].json_schema == {"type": "integer", "maximum": 50}
     assert (arguments(result), arguments(result, n="7")) == ({"n": 5}, {"n": 7})
 
@@ -124,7 +123,7 @@ def test_a_nullable_value_keeps_its_other_type() -> None:
 )
 def test_only_values_of_the_plan_become_parameters(chosen: ChosenValue, reason: str) -> None:
     with pytest.raises(Invalid, match=reason):
-        template_from_steps("Cancel", STEPS, TemplateOptions(parameters=(chosen,)), TOOLS)
+        template_from_steps("Cancel", STEPS, TOOLS, parameters=(chosen,))
 
 
 @pytest.mark.parametrize(
@@ -216,7 +215,7 @@ def test_filling_with_the_defaults_gives_the_original_plan(values: dict[str, Any
         for number, (name, value) in enumerate(values.items())
         if value is not None
     ]
-    result = template_from_steps("Do it", steps, TemplateOptions(parameters=chosen), {})
+    result = template_from_steps("Do it", steps, {}, parameters=chosen)
     assert len(result.parameters) == len(chosen)
     assert arguments(result) == values
 
@@ -251,8 +250,9 @@ JOURNAL = [
 
 
 def test_a_session_becomes_a_template_with_references_to_outputs() -> None:
-    options = TemplateOptions("Cancel one", "", (ChosenValue(name="email", value="tara@example.com", required=True),))
-    result = template_from_session(JOURNAL, "Cancel the second order", options, TOOLS)
+    email = ChosenValue(name="email", value="tara@example.com", required=True)
+    steps = steps_from_session(JOURNAL, TOOLS, [email.value])
+    result = template_from_steps("Cancel the second order", steps, TOOLS, parameters=(email,))
     assert [(step.id, step.tool, step.arguments, step.after) for step in result.steps] == [
         ("s1", "find", {"email": "{{params.email}}"}, ()),
         ("s2", "look", {"order_id": "{{steps.s1.output.orders[1]}}"}, ("s1",)),
@@ -261,7 +261,6 @@ def test_a_session_becomes_a_template_with_references_to_outputs() -> None:
         ("s4", "find", {"email": "tara_foster_42"}, ("s3",)),  # three outputs contain the value: none is chosen
         ("s5", "count", {"n": 2}, ("s3",)),  # too small a number to match with an output
     ]
-    assert template_from_session(JOURNAL, "Cancel the second order", options, TOOLS) == result
     assert template_problems(result, TOOLS) == ()
     assert fill_template(result, {"email": "a@b.c"}).goal == "Cancel the second order"
 
@@ -269,9 +268,9 @@ def test_a_session_becomes_a_template_with_references_to_outputs() -> None:
 def test_the_nodes_of_a_path_do_not_become_steps_of_a_template() -> None:
     path = PathPlan(nodes=("f.ask",))
     fields: dict[str, Any] = {"session_id": "x", "at": AT, "actor": "planner"}
-    steps = (Step(text="Ask", tool="f.ask"),)
-    drafted = facts.PlanDrafted(id="x:1", version=1, **fields, kind="path", goal="Ask", steps=steps, path=path)
-    edited = facts.PlanEdited(id="x:2", version=2, **fields, base_version=1, goal="Ask", steps=steps)
+    ask = (Step(text="Ask", tool="f.ask"),)
+    drafted = facts.PlanDrafted(id="x:1", version=1, **fields, kind="path", goal="Ask", steps=ask, path=path)
+    edited = facts.PlanEdited(id="x:2", version=2, **fields, base_version=1, goal="Ask", steps=ask)
     approval: dict[str, Any] = {
         "id": "x:3",
         "version": 3,
@@ -284,14 +283,12 @@ def test_the_nodes_of_a_path_do_not_become_steps_of_a_template() -> None:
     planned = turn(2, spec("2.1", "f.ask")).model_copy(update={"path": path})
     finished = ended(6, *(Outcome(action_id=action_id, ok=True) for action_id in ("1.1", "2.1")))
     call = (turn(3, spec("3.1", "look", order_id="#W1")), ended(8, Outcome(action_id="3.1", ok=True)))
-    result = template_from_session(
-        [drafted, edited, plan_approved, planned, finished, *call], "Look", TemplateOptions(), TOOLS
-    )
-    assert [step.tool for step in result.steps] == ["look"]
+    steps = steps_from_session([drafted, edited, plan_approved, planned, finished, *call], TOOLS)
+    assert [step.tool for step in steps] == ["look"]
 
 
 def test_a_session_without_calls_gives_no_template() -> None:
     with pytest.raises(Invalid, match="nothing to learn"):
-        template_from_session([turn(1, spec("1.1", "find", email="x"))], "Ask", TemplateOptions(), TOOLS)
+        steps_from_session([turn(1, spec("1.1", "find", email="x"))], TOOLS)
     with pytest.raises(Invalid, match="a text plan has none"):
-        template_from_steps("Ask", (Step(id="s1", text="Think"),), TemplateOptions(), TOOLS)
+        template_from_steps("Ask", (Step(id="s1", text="Think"),), TOOLS)

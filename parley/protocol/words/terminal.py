@@ -15,7 +15,6 @@ HINTS: Mapping[str, str] = {
     "offer": "Pick a number, ask, or say what else to do",
     "rest": "Pick a number or type your next request",
     "escalated": "This needs you: type how to continue, or /take TOOL (/tools lists them)",
-    "working": "Type a comment for the next draft; /help",
 }
 
 # What each command does.

@@ -151,8 +151,9 @@ async def previewed(task_id: TaskId, user: UserDep, core: CoreDep) -> PlanPrevie
 @router.get("/{task_id}/versions")
 async def versions(task_id: TaskId, user: UserDep, core: CoreDep) -> api.PlanHistory:
     """Every version of the task's plan, oldest first."""
-    session_id, own_versions = await task_versions(task_id, user, core)
-    history = await query(core.store, api.PLAN_VERSIONS, api.PlanVersions(session_id=session_id))
+    session = (await task_state(task_id, user, core)).session
+    own_versions = await task_versions(session, core)
+    history = await query(core.store, api.PLAN_VERSIONS, api.PlanVersions(session_id=session.id))
     return api.PlanHistory(plans=tuple(plan for plan in history.plans if plan.version in own_versions))
 
 
@@ -162,14 +163,15 @@ async def difference(task_id: TaskId, user: UserDep, core: CoreDep, old: From, n
 
     It includes who made each version and why, and each step's current status.
     """
-    session_id, own_versions = await task_versions(task_id, user, core)
+    session = (await task_state(task_id, user, core)).session
+    own_versions = await task_versions(session, core)
     if foreign_versions := [version for version in (old, new) if version not in own_versions]:
         hint = f"Its versions are {', '.join(map(str, own_versions)) or 'not there yet'}."
         raise ApiError(
-            "not_found", f"Version {foreign_versions[0]} does not belong to this task.", hint, session_id=session_id
+            "not_found", f"Version {foreign_versions[0]} does not belong to this task.", hint, session_id=session.id
         )
-    diff = await query(core.store, api.PLAN_DIFF, api.DiffPlans(session_id=session_id, old=old, new=new))
-    statuses = step_statuses((await task_state(task_id, user, core)).session)
+    diff = await query(core.store, api.PLAN_DIFF, api.DiffPlans(session_id=session.id, old=old, new=new))
+    statuses = step_statuses(session)
     return diff.model_copy(update={"steps": tuple(_with_status(change, statuses) for change in diff.steps)})
 
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool
 
 from parley.events.values import Line, Text
 from parley.protocol.bounds import Hash, Preapproved, SentKnowledge, SentSteps, SentTimeZone, Settings, Words
-from parley.protocol.execution_plans import ExecutionPlan, PlanLine, PlanList, PlanPreviews
+from parley.protocol.execution_plans import TASK_ID, ExecutionPlan, PlanLine, PlanList, PlanPreviews
 from parley.protocol.tools import TOOLS_PREVIEWS, PreviewCalls, Previews, StepCall
 from services.gateway.access.users import User
 from services.gateway.api_errors import ApiError
@@ -28,7 +28,7 @@ from shared.domain.steps.plan_steps import has_references, task_status
 TaskId = Annotated[
     str,
     Path(
-        pattern=r"^[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?$",
+        pattern=TASK_ID,
         description="`<session>.<task>`; the session's id alone means its newest plan",
     ),
 ]
@@ -162,17 +162,9 @@ async def _find_task(core: Core, session_id: str, name: str) -> api.PlanTask:
     )
 
 
-async def task_versions(task_id: str, user: User, core: Core) -> tuple[str, tuple[int, ...]]:
-    """The session's id and the versions of the task's plan. Raises ApiError(not_found)."""
-    session_id, _, name = task_id.partition(".")
-    session = await readable_session(core, session_id, user)
-    current_plan(session)  # raises, too
-    if not (name or session.task):
-        return session_id, ()
-    if name and name != session.task:
-        return session_id, (await _find_task(core, session_id, name)).versions
-    tasks = await plan_tasks(core, session_id)
-    return session_id, next((task.versions for task in tasks if task.task == session.task), ())
+async def task_versions(session: Session, core: Core) -> tuple[int, ...]:
+    """The versions of the plan of the session's task."""
+    return next((task.versions for task in await plan_tasks(core, session.id) if task.task == session.task), ())
 
 
 async def plan_tasks(core: Core, session_id: str) -> tuple[api.PlanTask, ...]:

@@ -166,13 +166,13 @@ async def export(
     (`journal`).
     """
     session = await readable_session(core, session_id, user)
-    events = [] if form == "py" else await _whole_journal(core, session)
+    events = [] if form == "py" else await whole_journal(core, session)
     file = exports.export(session, events, form)
     disposition = f'attachment; filename="{file.name}"'
     return Response(file.body, media_type=file.media_type, headers={"Content-Disposition": disposition})
 
 
-async def _whole_journal(core: Core, session: Session) -> list[SessionEvent]:
+async def whole_journal(core: Core, session: Session) -> list[SessionEvent]:
     """All events. Raises ApiError(too_large) for a journal that could exhaust the memory."""
     events: list[SessionEvent] = []
     for _ in range(MAX_JOURNAL_PAGES):

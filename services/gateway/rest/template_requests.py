@@ -1,15 +1,16 @@
 """Templates: request models; saved, checked against the available tools, and used to start sessions."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Literal
 
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from parley.events import SessionEvent
 from parley.events.values import Knowledge, SessionId, Text
 from parley.protocol import client as m
 from parley.protocol.bounds import Arguments, Settings
+from parley.protocol.execution_plans import TASK_ID
 from parley.protocol.templates import (
     TEMPLATE_ID,
     ChosenValue,
@@ -17,7 +18,6 @@ from parley.protocol.templates import (
     SentTemplate,
     Template,
     TemplateLine,
-    TemplateStatus,
     TemplateView,
 )
 from services.gateway.access.users import User
@@ -39,7 +39,7 @@ from shared.templates.shipped import shipped_templates
 
 TemplateId = Annotated[str, Path(pattern=TEMPLATE_ID)]
 Format = Literal["json", "yaml"]
-TaskId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?$")]
+TaskId = Annotated[str, Field(pattern=TASK_ID)]
 WORKFLOW = "execution_plan"
 MAX_KNOWLEDGE_CHARS = 50_000  # of a template given to the planner
 
@@ -68,7 +68,7 @@ class ChangedTemplate(Document):
     version: Version
 
 
-class _TemplateSource(_Body):
+class TemplateSource(_Body):
     """`parameters`: values of the plan that become parameters, wherever they occur. `name` defaults to the goal."""
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")] | None = None
@@ -77,13 +77,13 @@ class _TemplateSource(_Body):
     parameters: Annotated[tuple[ChosenValue, ...], Field(max_length=50)] = ()
 
 
-class FromPlan(_TemplateSource):
+class FromPlan(TemplateSource):
     """A template from the newest version of an execution plan, drafted or executed."""
 
     task_id: TaskId
 
 
-class FromSession(_TemplateSource):
+class FromSession(TemplateSource):
     """A template from a session's finished calls, in order."""
 
     session_id: SessionId
@@ -119,17 +119,23 @@ async def save(template: Template, template_id: str, user: User, core: Core, *, 
     return template_view(await query(core.store, api.TEMPLATE_SAVE, request), tools)
 
 
+@cache
+def shipped_records() -> dict[str, api.TemplateRecord]:
+    """The templates that come with Parley, by id."""
+    return {name: api.TemplateRecord(id=name, version=1, template=item) for name, item in shipped_templates().items()}
+
+
 async def get_template(template_id: str, user: User, core: Core) -> TemplateView:
     """A template of the user, or one that comes with Parley. Raises ApiError."""
-    if (template := shipped_templates().get(template_id)) is not None:
-        return shipped_view(template_id, template, await tools_or_none(core))
-    record = await query(core.store, api.TEMPLATE_GET, api.GetTemplate(user=user.id, template_id=template_id))
+    record = shipped_records().get(template_id) or await query(
+        core.store, api.TEMPLATE_GET, api.TemplateRequest(user=user.id, template_id=template_id)
+    )
     return template_view(record, await tools_or_none(core))
 
 
 def check_changeable(template_id: str) -> str:
     """The id. Raises ApiError for a template that comes with Parley, which cannot be changed."""
-    if template_id in shipped_templates():
+    if template_id in shipped_records():
         raise ApiError(
             "not_now", "This template comes with Parley and stays as it is.", "Make a copy: post it as yours."
         )
@@ -146,10 +152,6 @@ async def tools_or_none(core: Core) -> Tools | None:
         return None
 
 
-def _status(problems: tuple[str, ...], tools: Tools | None) -> TemplateStatus:
-    return "unchecked" if tools is None else "draft" if problems else "ready"
-
-
 def template_view(record: api.TemplateRecord, tools: Tools | None) -> TemplateView:
     problems = () if tools is None else template_problems(record.template, tools, record.fingerprints)
     return TemplateView(
@@ -157,42 +159,24 @@ def template_view(record: api.TemplateRecord, tools: Tools | None) -> TemplateVi
         version=record.version,
         template=record.template,
         form=values_schema(record.template),
-        status=_status(problems, tools),
+        status="unchecked" if tools is None else "draft" if problems else "ready",
         problems=problems,
         schedule=record.schedule,
         next_run=record.next_run,
         last_run=record.last_run,
+        shipped=record.id in shipped_records(),
         updated_at=record.at,
-    )
-
-
-def shipped_view(template_id: str, template: Template, tools: Tools | None) -> TemplateView:
-    problems = () if tools is None else template_problems(template, tools)
-    status = _status(problems, tools)
-    return TemplateView(
-        id=template_id,
-        version=1,
-        template=template,
-        form=values_schema(template),
-        status=status,
-        problems=problems,
-        shipped=True,
     )
 
 
 def template_line(view: TemplateView) -> TemplateLine:
     template = view.template
     return TemplateLine(
-        id=view.id,
-        version=view.version,
+        **{name: value for name, value in view if name in TemplateLine.model_fields},
         name=template.name,
         description=template.description,
         steps=len(template.steps),
         parameters=tuple(parameter.name for parameter in template.parameters),
-        status=view.status,
-        shipped=view.shipped,
-        next_run=view.next_run,
-        updated_at=view.updated_at,
     )
 
 
@@ -215,16 +199,3 @@ def first_message(template: TemplateView, values: Mapping[str, object], request:
         raise Invalid(f"The template is a draft: {' '.join(template.problems)}")
     plan = fill_template(template.template, values)  # type: ignore[arg-type]
     return m.UserMessage(type="user_message", content=plan.goal or "", workflow=WORKFLOW, plan=plan)
-
-
-async def all_events(session_id: str, core: Core) -> list[SessionEvent]:
-    """All events of the session, in order."""
-    events: list[SessionEvent] = []
-    while True:
-        after = events[-1].version if events else 0
-        page = await query(
-            core.store, api.JOURNAL_READ, api.ReadJournal(session_id=session_id, after=after, limit=1000)
-        )
-        events += page.events
-        if not page.events or events[-1].version >= page.version:
-            return events

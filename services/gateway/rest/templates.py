@@ -1,24 +1,26 @@
 """REST: plan templates: create, read, change, use and schedule. Each is visible to its owner only."""
 
 import asyncio
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Query
+from pydantic import JsonValue
 from starlette.responses import Response
 
-from parley.events.values import SessionId
+from parley.events.values import SessionId, Step
 from parley.protocol.execution_plans import ExecutionPlan
 from parley.protocol.templates import CandidatePage, Template, TemplatePage, TemplateView
 from services.gateway.access.users import User
 from services.gateway.api_errors import ApiError
 from services.gateway.messages import handlers
-from services.gateway.messages.tools import tools_by_name
+from services.gateway.messages.tools import Tools, tools_by_name
 from services.gateway.ports import Core, query
 from services.gateway.rest.flows import WAITING_RESPONSES
 from services.gateway.rest.models import Limit, Offset
 from services.gateway.rest.plan_tasks import CallerDep, current_task
 from services.gateway.rest.requests import ERROR_RESPONSES, JsonRoute
-from services.gateway.rest.sessions import readable_session
+from services.gateway.rest.sessions import readable_session, whole_journal
 from services.gateway.rest.template_requests import (
     ChangedTemplate,
     Document,
@@ -29,25 +31,22 @@ from services.gateway.rest.template_requests import (
     Scheduled,
     TaskId,
     TemplateId,
+    TemplateSource,
     Use,
-    all_events,
     check_changeable,
     first_message,
     get_template,
     save,
-    shipped_view,
+    shipped_records,
     template_line,
     template_view,
     tools_or_none,
 )
 from services.gateway.state import CoreDep, UserDep
 from shared import store_api as api
-from shared.domain.kernel.session import Session
-from shared.domain.kernel.state import Plan
 from shared.templates.documents import read_template, write_template
-from shared.templates.from_session import steps_from_session, template_from_session
-from shared.templates.from_steps import TemplateOptions, parameter_candidates, template_from_steps
-from shared.templates.shipped import shipped_templates
+from shared.templates.from_session import steps_from_session
+from shared.templates.from_steps import parameter_candidates, template_from_steps
 
 MEDIA = {"json": "application/json", "yaml": "application/yaml"}
 router = APIRouter(
@@ -62,8 +61,8 @@ async def listed(user: UserDep, core: CoreDep, limit: Limit = 50, offset: Offset
     records = await query(core.store, api.TEMPLATE_LIST, request)
     tools = await tools_or_none(core)
     own = tuple(template_line(template_view(record, tools)) for record in records.items)
-    shipped_views = (shipped_view(name, record, tools) for name, record in shipped_templates().items())
-    return TemplatePage(templates=own, total=records.total, shipped=tuple(map(template_line, shipped_views)))
+    shipped = tuple(template_line(template_view(record, tools)) for record in shipped_records().values())
+    return TemplatePage(templates=own, total=records.total, shipped=shipped)
 
 
 @router.post("", status_code=201)
@@ -75,27 +74,20 @@ async def create(body: NewTemplate, user: UserDep, core: CoreDep) -> TemplateVie
 @router.post("/from-plan", status_code=201)
 async def from_plan(body: FromPlan, user: UserDep, core: CoreDep) -> TemplateView:
     """Create a template from an execution plan, with the chosen values as parameters."""
-    plan = await _plan_of(body.task_id, user, core)
-    choices = TemplateOptions(body.name, body.description, body.parameters)
-    template = template_from_steps(plan.goal[:500], plan.steps, choices, await tools_by_name(core.bus))
-    return await save(template, handlers.session_id_for(user, body.id, core), user, core)
+    return await _create_from(await _calls_of_plan(body.task_id, user, core), body, user, core)
 
 
 @router.get("/from-plan")
 async def parameters_of_plan(task_id: TaskId, user: UserDep, core: CoreDep) -> CandidatePage:
     """The values of an execution plan that can become parameters of a template."""
-    plan = await _plan_of(task_id, user, core)
-    return CandidatePage(name=plan.goal[:200], values=parameter_candidates(plan.steps, await tools_by_name(core.bus)))
+    return _candidates(await _calls_of_plan(task_id, user, core))
 
 
 @router.post("/from-session", status_code=201)
 async def from_session(body: FromSession, user: UserDep, core: CoreDep) -> TemplateView:
     """Create a template from a session's finished calls; values that came from an earlier call become references."""
-    session = await readable_session(core, body.session_id, user)
-    choices = TemplateOptions(body.name, body.description, body.parameters)
-    events, tools = await all_events(session.id, core), await tools_by_name(core.bus)
-    template = await asyncio.to_thread(template_from_session, events, _title(session), choices, tools)
-    return await save(template, handlers.session_id_for(user, body.id, core), user, core)
+    chosen = [parameter.value for parameter in body.parameters]
+    return await _create_from(await _calls_of_session(body.session_id, user, core, chosen), body, user, core)
 
 
 @router.get("/from-session")
@@ -103,10 +95,7 @@ async def parameters_of_session(
     session_id: Annotated[SessionId, Query()], user: UserDep, core: CoreDep
 ) -> CandidatePage:
     """The values of a session's calls that can become parameters; values that came from an earlier call cannot."""
-    session = await readable_session(core, session_id, user)
-    events, tools = await all_events(session.id, core), await tools_by_name(core.bus)
-    steps = await asyncio.to_thread(steps_from_session, events, tools)
-    return CandidatePage(name=_title(session)[:200], values=parameter_candidates(steps, tools))
+    return _candidates(await _calls_of_session(session_id, user, core))
 
 
 @router.get("/{template_id}", response_model=TemplateView)
@@ -158,16 +147,39 @@ async def use(template_id: TemplateId, body: Use, caller: CallerDep) -> Executio
     return await caller.begin(message.model_copy(update={"settings": body.settings}), body)
 
 
-def _title(session: Session) -> str:
-    return session.title or "Do it again"
+class Calls(NamedTuple):
+    """Calls that can become a template, what they were for, and the tools that are available."""
+
+    goal: str
+    steps: Sequence[Step]
+    tools: Tools
 
 
-async def _plan_of(task_id: str, user: User, core: Core) -> Plan:
+async def _calls_of_plan(task_id: str, user: User, core: Core) -> Calls:
     """Raises ApiError."""
     plan = (await current_task(task_id, user, core)).plan
     if plan is None:
         raise ApiError("not_now", "There is no version of this plan yet.", "Wait until it is drafted.")
-    return plan
+    return Calls(plan.goal, plan.steps, await tools_by_name(core.bus))
+
+
+async def _calls_of_session(session_id: str, user: User, core: Core, chosen: Sequence[JsonValue] = ()) -> Calls:
+    """`chosen` values do not become references. Raises ApiError, Invalid."""
+    session = await readable_session(core, session_id, user)
+    events, tools = await whole_journal(core, session), await tools_by_name(core.bus)
+    steps = await asyncio.to_thread(steps_from_session, events, tools, chosen)
+    return Calls(session.title or "Do it again", steps, tools)
+
+
+async def _create_from(calls: Calls, body: TemplateSource, user: User, core: Core) -> TemplateView:
+    """Raises ApiError, Invalid."""
+    choices = {"name": body.name, "description": body.description}
+    template = template_from_steps(calls.goal[:500], calls.steps, calls.tools, **choices, parameters=body.parameters)
+    return await save(template, handlers.session_id_for(user, body.id, core), user, core)
+
+
+def _candidates(calls: Calls) -> CandidatePage:
+    return CandidatePage(name=calls.goal[:200], values=parameter_candidates(calls.steps, calls.tools))
 
 
 async def _read_document(body: Document) -> Template:

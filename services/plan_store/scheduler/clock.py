@@ -1,14 +1,33 @@
-"""The broker's clock: the time by which the keeper acts, whatever the clock of this machine says."""
+"""When the keeper acts: by the broker's clock, whatever this machine's says, and again and again."""
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+
+import structlog
+
+from shared.unavailable import Unavailable
+
+log = structlog.get_logger("keeper")
 
 TOLERANCE = timedelta(minutes=1)  # between the two clocks, before nothing is done by them
 
 
 def wall_clock() -> datetime:
     return datetime.now(UTC)
+
+
+async def repeat(name: str, work: Callable[[], Awaitable[None]], *, seconds: float) -> None:
+    """Do the work every so many seconds until cancelled. After an error it is tried again at the next time."""
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await work()
+        except Unavailable as error:
+            log.warning(f"{name}_put_off", error=str(error)[:500])
+        except Exception:
+            log.exception(f"{name}_failed")
 
 
 class BrokerClock:

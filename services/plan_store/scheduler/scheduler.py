@@ -3,7 +3,6 @@
 It expires approvals, wakes waiting steps, records dead letters, and fails work that was lost.
 """
 
-import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
@@ -20,7 +19,7 @@ from services.plan_store.projection import unprojected
 from services.plan_store.projection.history import ProjectedSession, StoreLog
 from services.plan_store.projection.projector import Projector
 from services.plan_store.projection.unprojected import storable_id
-from services.plan_store.scheduler.clock import wall_clock
+from services.plan_store.scheduler.clock import repeat, wall_clock
 from services.plan_store.scheduler.polling import WAKE, Poller, PollingBroker, PollProgress, pending_waits, read_timer
 from services.plan_store.tables import WORKS, dead_letters, journal, sessions
 from shared.bus import BusUnavailable, ConsumerState, Delivery, Unprocessable
@@ -32,7 +31,6 @@ from shared.domain.steps.waiting_steps import due_steps
 from shared.domain.turn.outcomes import close_abandoned
 from shared.log import StoredMessage, UpgradeNeeded, commit
 from shared.store_api import StoreError
-from shared.unavailable import Unavailable
 
 log = structlog.get_logger("keeper")
 APPROVAL = "approval"  # the other kind of timer
@@ -125,15 +123,12 @@ class Scheduler:
 
     async def run_sweeps(self, may_sweep: Callable[[], Awaitable[bool]]) -> None:
         """Sweep for lost work and missed deadlines until cancelled, at times when `may_sweep` allows it."""
-        while True:
-            await asyncio.sleep(self._stuck_after.total_seconds() / 4)
-            try:
-                if await may_sweep():
-                    await self.sweep()
-            except Unavailable as error:
-                log.warning("sweep_put_off", error=str(error)[:500])
-            except Exception:
-                log.exception("sweep_failed")
+
+        async def sweep() -> None:
+            if await may_sweep():
+                await self.sweep()
+
+        await repeat("sweep", sweep, seconds=self._stuck_after.total_seconds() / 4)
 
     async def sweep(self) -> None:
         """Fail old work that no consumer holds, handle missed timers, complete interrupted purges.

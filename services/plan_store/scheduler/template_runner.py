@@ -3,7 +3,6 @@
 The session's id follows from the template and the due time, so replicas and restarts begin it only once.
 """
 
-import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -18,12 +17,13 @@ from services.plan_store.database import ProjectionDatabase
 from services.plan_store.projection.history import StoreLog
 from services.plan_store.projection.projector import Projector
 from services.plan_store.queries.sessions import rows
+from services.plan_store.scheduler.clock import wall_clock
 from services.plan_store.scheduler.templates import TemplateStore, event_of, templates
 from shared.bus import BusUnavailable
 from shared.domain.kernel.actors import KEEPER, TEMPLATE_PREFIX
 from shared.domain.kernel.commands import BeginFor, CommandMeta, EditPlan
 from shared.domain.kernel.errors import CommandRefused, Invalid
-from shared.log import SessionAtPosition, UpgradeNeeded, commit
+from shared.log import UpgradeNeeded, commit
 from shared.plan_checks.steps import check_plan, with_ids
 from shared.store_api import StoreError
 from shared.template_log import TemplateSaved
@@ -32,7 +32,7 @@ from shared.templates.schedules import last_due_run, next_run_after, session_id_
 from shared.unavailable import Unavailable
 
 log = structlog.get_logger("keeper")
-INTERVAL = 5.0  # seconds between two checks
+INTERVAL = 5.0  # seconds between two checks for due runs
 MAX_DELAY = timedelta(hours=24)  # a run that is later than this, because Parley did not run, is skipped
 MAX_RUNS = 50
 WORKFLOW = "execution_plan"
@@ -55,7 +55,7 @@ class TemplateRunner:
         projector: Projector,
         template_store: TemplateStore,
         *,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        now: Callable[[], datetime] = wall_clock,
     ) -> None:
         self._bus = bus
         self._log = store_log
@@ -63,17 +63,6 @@ class TemplateRunner:
         self._projector = projector
         self._templates = template_store
         self._now = now
-
-    async def run_forever(self) -> None:
-        """Begin due runs until cancelled."""
-        while True:
-            await asyncio.sleep(INTERVAL)
-            try:
-                await self.begin_due()
-            except Unavailable as error:
-                log.warning("schedules_put_off", error=str(error)[:500])
-            except Exception:
-                log.exception("schedules_failed")
 
     async def begin_due(self) -> None:
         """Begin every due run. A run that fails to begin is retried at the next check."""
@@ -141,26 +130,19 @@ class TemplateRunner:
         return ScheduledRun(due=due, session_id=session_id)
 
     async def _append(self, session_id: str, begin: BeginFor, edit: EditPlan, due: datetime) -> None:
-        """Append both events, except those that another replica has appended already."""
+        """Append both events, except those that another replica has appended. Raises CommandRefused."""
         loaded = await self._projector.load(session_id)
         commands: tuple[BeginFor | EditPlan, ...] = (begin, edit)
         for version, command in enumerate(commands):
+            if loaded.session.version != version:
+                continue
             meta = CommandMeta(actor=KEEPER, at=self._now(), id=f"{due.astimezone(UTC):%Y%m%dT%H%M%S}.{version}")
-            if loaded.session.version == version:
-                loaded = await self._commit(loaded, command, meta)
-
-    async def _commit(
-        self, loaded: SessionAtPosition, command: BeginFor | EditPlan, meta: CommandMeta
-    ) -> SessionAtPosition:
-        """Raises CommandRefused, unless another replica has appended this event first."""
-        version = loaded.session.version
-        try:
-            return (await commit(self._log, loaded, command, meta))[0]
-        except (CommandRefused, UpgradeNeeded):
-            newest = await self._projector.load(loaded.session.id)
-            if newest.session.version == version:
-                raise
-            return newest
+            try:
+                loaded, _ = await commit(self._log, loaded, command, meta)
+            except (CommandRefused, UpgradeNeeded):
+                loaded = await self._projector.load(session_id)
+                if loaded.session.version == version:
+                    raise
 
     async def _tools(self) -> dict[str, ToolSpec]:
         """The executor's tools by name. Raises BusUnavailable while no executor answers."""

@@ -5,7 +5,8 @@ The rows catch up with the log before every read: the log is small, and only pla
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -14,6 +15,7 @@ from sqlalchemy import JSON, Column, Connection, Index, RowMapping, Select, Tabl
 
 from services.plan_store.database import ProjectionDatabase, upsert_rows
 from services.plan_store.queries.sessions import page, rows
+from services.plan_store.scheduler.clock import wall_clock
 from services.plan_store.tables import METADATA, BoundedInteger, SafeText, UtcDateTime
 from shared import store_api as api
 from shared.domain.kernel.actors import USER_PREFIX
@@ -50,7 +52,7 @@ templates = Table(
     Index(None, "position"),
 )
 MAX_TEMPLATES = 500  # templates of one user
-MAX_ATTEMPTS = 5  # of an append that lost to another writer, or whose result is unknown
+MAX_ATTEMPTS = 5  # of an append
 
 
 def apply(tx: Connection, raws: Sequence[StoredMessage]) -> None:
@@ -94,7 +96,7 @@ def _row(event: TemplateEvent, position: int, before: RowMapping | None) -> dict
         "position": position,
         "version": event.version,
         "owner": event.owner,
-        "body": body_of(event) if isinstance(event, TemplateSaved) else None,
+        "body": event.model_dump(mode="json") if isinstance(event, TemplateSaved) else None,
         "next_run": before["next_run"]
         if before and same_schedule
         else next_run_after(schedule, event.at)
@@ -102,10 +104,6 @@ def _row(event: TemplateEvent, position: int, before: RowMapping | None) -> dict
         else None,
         "at": event.at,
     }
-
-
-def body_of(event: TemplateEvent | None) -> Any:
-    return event.model_dump(mode="json") if event else None
 
 
 def event_of(row: Mapping[Any, Any]) -> TemplateSaved:
@@ -119,7 +117,7 @@ class TemplateStore:
         self,
         library: TemplateLog,
         database: ProjectionDatabase,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        now: Callable[[], datetime] = wall_clock,
     ) -> None:
         self._library = library
         self._database = database
@@ -127,23 +125,24 @@ class TemplateStore:
 
     async def save(self, ask: api.SaveTemplate) -> api.TemplateRecord:
         """Save a new template, or its next version."""
+        full = await self._is_full(ask.user)
 
-        def decide(before: TemplateSaved | None, version: int) -> TemplateEvent:
+        def decide(before: TemplateSaved | None) -> TemplateEvent | None:
             if before is None and ask.expected:
                 raise _not_found()
             if before is None and full:
                 raise api.StoreError("full", f"You have {MAX_TEMPLATES} templates: delete some first.")
             if before is not None and before.template == ask.template and ask.expected in (0, before.version - 1):
-                raise _Unchanged  # a retry: the newest version is its result
-            _require_version(ask.expected, before.version if before else 0)
+                return None
+            _require_version(ask.expected, before)
             carried_over = (
                 {"schedule": before.schedule, "seed": before.seed} if before else {"seed": secrets.token_hex(16)}
             )
             content = {"template": ask.template, "fingerprints": ask.fingerprints}
-            return TemplateSaved(**self._event_fields(ask, version), **content, **carried_over)
+            return TemplateSaved(**self._event_fields(ask, before), **content, **carried_over)
 
-        full = await self._is_full(ask.user)
-        return await self._append(ask, decide)
+        await self._append(ask, decide)
+        return await self.get(ask)
 
     async def schedule(self, ask: api.ScheduleTemplate) -> api.TemplateRecord:
         """Set or remove the template's schedule."""
@@ -153,30 +152,27 @@ class TemplateStore:
             except Invalid as error:
                 raise api.StoreError("bad_request", str(error)) from error
 
-        def decide(before: TemplateSaved | None, version: int) -> TemplateEvent:
+        def decide(before: TemplateSaved | None) -> TemplateEvent | None:
             if before is None:
                 raise _not_found()
             if before.schedule == ask.schedule and ask.expected == before.version - 1:
-                raise _Unchanged  # a retry: the newest version is its result
-            _require_version(ask.expected, before.version)
-            return before.model_copy(update={**self._event_fields(ask, version), "schedule": ask.schedule})
+                return None
+            _require_version(ask.expected, before)
+            return before.model_copy(update={**self._event_fields(ask, before), "schedule": ask.schedule})
 
-        return await self._append(ask, decide)
+        await self._append(ask, decide)
+        return await self.get(ask)
 
     async def delete(self, ask: api.DeleteTemplate) -> api.TemplateDeletedReply:
         """Delete all versions of a template, and end its schedule. Its sessions stay. Deleting it again succeeds."""
 
-        def decide(before: TemplateSaved | None, version: int) -> TemplateEvent:
+        def decide(before: TemplateSaved | None) -> TemplateEvent:
             if before is None:
                 raise _not_found()
-            _require_version(ask.expected or before.version, before.version)
-            return TemplateDeleted(**self._event_fields(ask, version))
+            _require_version(ask.expected or before.version, before)
+            return TemplateDeleted(**self._event_fields(ask, before))
 
-        await self.catch_up()
-        row = await self._row(ask.template_id)
-        is_deleted = row is not None and row["owner"] == ask.user and row["body"] is None
-        if not is_deleted:
-            await self._append(ask, decide)
+        await self._append(ask, decide)
         return api.TemplateDeletedReply(template_id=ask.template_id)
 
     async def get(self, ask: api.TemplateRequest) -> api.TemplateRecord:
@@ -201,46 +197,32 @@ class TemplateStore:
             after = matches[-1].position
 
     async def _append(
-        self, ask: api.TemplateRequest, decide: Callable[[TemplateSaved | None, int], TemplateEvent]
-    ) -> api.TemplateRecord:
-        """Decide on the newest version and append the event; a deleted template is returned as it was."""
+        self, ask: api.TemplateRequest, decide: Callable[[TemplateSaved | None], TemplateEvent | None]
+    ) -> None:
+        """Append the event that `decide` makes of the newest version. None: the newest version is its result already.
+
+        After an append that lost to another writer, or whose result is unknown, it decides again.
+        """
         for _ in range(MAX_ATTEMPTS):
             await self.catch_up()
             row = await self._row(ask.template_id)
             if row is not None and row["owner"] != ask.user:
                 raise _not_found()
             if row is not None and row["body"] is None:
+                if isinstance(ask, api.DeleteTemplate):
+                    return
                 raise api.StoreError("unknown", "The template was deleted; its id is never used again.")
-            before = event_of(row) if row else None
-            try:
-                event = decide(before, row["version"] + 1 if row else 1)
-            except _Unchanged:
-                event = None
-            if event is None or await self._try_append(event, row["position"] if row else 0):
-                matches = await self._row(ask.template_id)
-                return _record(matches if matches and matches["body"] is not None else {**(row or {})})
+            event = decide(event_of(row) if row else None)
+            if event is None:
+                return
+            body, is_last = TEMPLATE_EVENT.dump_json(event), isinstance(event, TemplateDeleted)
+            if len(body) > MAX_MESSAGE_BYTES:
+                words = f"The template has {len(body)} bytes; {MAX_MESSAGE_BYTES} are allowed."
+                raise api.StoreError("too_large", words)
+            with suppress(VersionConflict, Indeterminate):
+                await self._library.append(event.id, body, after=row["position"] if row else 0, last=is_last)
+                return
         raise LogUnavailable("The log of templates does not answer.")
-
-    async def _try_append(self, event: TemplateEvent, after: int) -> bool:
-        """Append the event after this position. False if another writer was first. Raises StoreError (too_large)."""
-        body = TEMPLATE_EVENT.dump_json(event)
-        if len(body) > MAX_MESSAGE_BYTES:
-            raise api.StoreError("too_large", f"The template has {len(body)} bytes; {MAX_MESSAGE_BYTES} are allowed.")
-        try:
-            raw = await self._library.append(event.id, body, after=after, last=isinstance(event, TemplateDeleted))
-        except (VersionConflict, Indeterminate):
-            return await self._is_newest(event.id, body)
-        await self._database.run(lambda tx: apply(tx, (raw,)))
-        return True
-
-    async def _is_newest(self, template_id: str, body: bytes) -> bool:
-        """Whether the event is stored after an unclear or refused append."""
-        await self.catch_up()
-        row = await self._row(template_id)
-        sent = TEMPLATE_EVENT.validate_json(body)
-        if row is None or row["version"] != sent.version:
-            return False
-        return row["body"] is None if isinstance(sent, TemplateDeleted) else row["body"] == body_of(sent)
 
     async def _is_full(self, user: str) -> bool:
         query = select(func.count().label("number")).select_from(_templates_of(user).subquery())
@@ -251,13 +233,10 @@ class TemplateStore:
         matches = await rows(self._database, select(templates).where(templates.c.id == template_id))
         return matches[0] if matches else None
 
-    def _event_fields(self, ask: api.TemplateRequest, version: int) -> dict[str, Any]:
+    def _event_fields(self, ask: api.TemplateRequest, before: TemplateSaved | None) -> dict[str, Any]:
+        version = before.version + 1 if before else 1
         content = {"id": ask.template_id, "version": version, "owner": ask.user, "actor": f"{USER_PREFIX}{ask.user}"}
         return {**content, "at": self._now()}
-
-
-class _Unchanged(Exception):
-    """The newest version already has this content."""
 
 
 def _templates_of(user: str) -> Select[Any]:
@@ -265,20 +244,12 @@ def _templates_of(user: str) -> Select[Any]:
 
 
 def _record(row: Mapping[Any, Any]) -> api.TemplateRecord:
-    event = event_of(row)
-    return api.TemplateRecord(
-        id=event.id,
-        version=event.version,
-        template=event.template,
-        fingerprints=event.fingerprints,
-        schedule=event.schedule,
-        next_run=row["next_run"],
-        last_run=row["last_run"],
-        at=event.at,
-    )
+    fields = {**row["body"], "next_run": row["next_run"], "last_run": row["last_run"]}
+    return api.TemplateRecord(**{name: fields[name] for name in api.TemplateRecord.model_fields})
 
 
-def _require_version(expected: int, newest: int) -> None:
+def _require_version(expected: int, before: TemplateSaved | None) -> None:
+    newest = before.version if before else 0
     if expected != newest:
         raise api.StoreError("stale", f"Version {expected} is not the newest of the template; {newest} is.")
 
