@@ -20,7 +20,7 @@ from shared.bus.jetstream_api import reported_as_unavailable
 from shared.bus.library import JetStreamLibrary
 from shared.bus.log_format import WrongFormat, wait_for_log
 from shared.bus.logins import end_login, ended_logins, redeem
-from shared.bus.requests import ERROR, ERROR_CODE, TOO_LARGE, Answer, has_inbox, payload_limit, respond
+from shared.bus.requests import ERROR, ERROR_CODE, TOO_LARGE, Responder, has_inbox, payload_limit, respond
 from shared.bus.timers import arm_timer, disarm_timer, timer_payload
 from shared.bus.topology import SESSIONS
 from shared.settings import Settings
@@ -35,7 +35,6 @@ FLUSH_TIMEOUT, FLUSH_GIVE_UP = (
 )  # seconds that a subscriber waits for the server, and until the flush is abandoned
 log = structlog.get_logger("bus")
 Listener = Callable[[str, bytes], Awaitable[None]]
-Responder = Callable[[str, bytes], Awaitable[bytes | None]]
 
 
 class Subscription(Protocol):
@@ -238,17 +237,9 @@ class Bus:
         Requests sent after this returns are not missed. A handler that returns None sends no answer.
         """
 
-        async def answer(message: Msg) -> bytes | None:
-            return await handler(message.subject, message.data)
-
-        return await self.answer_messages(subject, answer, queue=queue)
-
-    async def answer_messages(self, subject: str, answer: Answer, *, queue: str = "") -> Subscription:
-        """Like `answer`, with a handler that gets nats-py's message."""
-
         async def received(message: Msg) -> None:
             if has_inbox(message):
-                self._run_in_background(respond(self.client, message, answer, subject=subject), "answer")
+                self._run_in_background(respond(self.client, message, handler, subject=subject), "answer")
 
         return await self._subscribe_raw(subject, received, queue)
 

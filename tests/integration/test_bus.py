@@ -157,6 +157,18 @@ async def test_an_unprocessable_message_becomes_a_dead_letter_and_the_next_is_ha
     assert (dead_letter["reason"], dead_letter["stream_seq"]) == ("no event: not at all", 1)
 
 
+async def test_faststream_writes_no_lines_beside_those_of_the_service(
+    settings: Settings, bus: Bus, capfd: pytest.CaptureFixture[str]
+) -> None:
+    inbox = Inbox()
+    async with consuming(settings, inbox):
+        await store(bus, b"work")
+        await inbox.until(1)
+        await until_idle(bus)
+    written = capfd.readouterr()
+    assert "Received" not in written.out + written.err
+
+
 @pytest.mark.redelivers
 async def test_messages_of_a_crashed_replica_are_redelivered_after_ack_wait(settings: Settings, bus: Bus) -> None:
     await store(bus, b"work")
