@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 import nats.errors
+import nats.js.errors
 import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -21,8 +22,7 @@ from shared.bus.library import JetStreamLibrary
 from shared.bus.log_format import WrongFormat, wait_for_log
 from shared.bus.logins import end_login, ended_logins, redeem
 from shared.bus.requests import ERROR, ERROR_CODE, TOO_LARGE, Responder, has_inbox, payload_limit, respond
-from shared.bus.timers import arm_timer, disarm_timer, timer_payload
-from shared.bus.topology import SESSIONS
+from shared.bus.topology import SESSIONS, TIMERS
 from shared.settings import Settings
 from shared.telemetry import metrics, tracing
 
@@ -243,19 +243,35 @@ class Bus:
 
         return await self._subscribe_raw(subject, received, queue)
 
-    # --- timers
+    # --- timers, one for each session and kind, which the broker stores and fires
 
     async def arm(self, session_id: str, kind: str, at: datetime, payload: bytes) -> None:
         """Set or replace a timer: at this (aware) time `payload` is sent to timerfired.<session>.<kind>."""
-        await arm_timer(self.client, session_id, kind, at, payload)
+        headers = {
+            "Nats-Schedule": f"@at {at.astimezone().isoformat(timespec='milliseconds')}",
+            "Nats-Schedule-Target": f"timerfired.{session_id}.{kind}",
+        }
+        with reported_as_unavailable("The timer cannot be armed"):
+            timer = _timer(session_id, kind)
+            await self.client.jetstream().publish(timer, payload, stream=TIMERS, headers=headers, timeout=5)
 
     async def timer(self, session_id: str, kind: str) -> bytes | None:
-        """The payload of the timer; None if it is not armed. Raises BusUnavailable."""
-        return await timer_payload(self.client, session_id, kind)
+        """The timer's payload; None if it is not armed or has fired. Raises BusUnavailable."""
+        with reported_as_unavailable("The timer cannot be read"):
+            try:
+                message = await self.client.jetstream().get_last_msg(TIMERS, _timer(session_id, kind))
+            except nats.js.errors.NotFoundError:
+                return None
+        return message.data or b""
 
     async def disarm(self, session_id: str, kind: str) -> None:
         """Cancel the timer, if it is armed."""
-        await disarm_timer(self.client, session_id, kind)
+        with reported_as_unavailable("The timer cannot be cancelled"):
+            await self.client.jetstream().purge_stream(TIMERS, subject=_timer(session_id, kind))
+
+
+def _timer(session_id: str, kind: str) -> str:
+    return f"timer.{session_id}.{kind}"
 
 
 class _CoreSubscription:
