@@ -27,7 +27,7 @@ from services.gateway.live.audience import Protocol
 from services.gateway.live.http_protocol import UvicornConfig
 from services.gateway.live.hub import Hub
 from services.gateway.live.socket import SocketConnection
-from services.gateway.ports import Core, DeferredLog, GatewayBus, SessionStore
+from services.gateway.ports import Core, GatewayBus, SessionStore
 from services.gateway.readiness import ReadinessChecker
 from services.gateway.rest import (
     account,
@@ -236,7 +236,7 @@ def main() -> None:
     configure_logging("gateway", settings.log_level, settings.secrets)
     bus = NatsBus(settings, "gateway")
     try:
-        app = build(settings, bus, NatsStore(bus, wait=STORE_WAIT), DeferredLog(bus))
+        app = build(settings, bus, NatsStore(bus, wait=STORE_WAIT), bus.log)
     except ConfigurationError as error:
         sys.exit(str(error))
     config = UvicornConfig(
