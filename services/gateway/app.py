@@ -27,7 +27,7 @@ from services.gateway.live.audience import Protocol
 from services.gateway.live.http_protocol import UvicornConfig
 from services.gateway.live.hub import Hub
 from services.gateway.live.socket import SocketConnection
-from services.gateway.ports import Core, GatewayBus, SessionStore
+from services.gateway.ports import Core, GatewayBus
 from services.gateway.readiness import ReadinessChecker
 from services.gateway.rest import (
     account,
@@ -55,6 +55,7 @@ from shared.logging import configure_logging
 from shared.sandbox import available
 from shared.settings import Settings
 from shared.store import PlanStoreClient as NatsStore
+from shared.store import StoreReader
 from shared.telemetry.lifecycle import telemetry
 from shared.watchdog import watchdog
 
@@ -93,9 +94,7 @@ class _Application(FastAPI):
         return schema
 
 
-def build(
-    settings: Settings, bus: GatewayBus, store: SessionStore, log: ReplicatedLog, *, page: Path = PAGE
-) -> FastAPI:
+def build(settings: Settings, bus: GatewayBus, store: StoreReader, log: ReplicatedLog, *, page: Path = PAGE) -> FastAPI:
     """The application. Raises ConfigurationError for settings that it must not start with."""
     id_key = derive_key(settings.parley_secret.get_secret_value().encode(), SESSION_ID)
     core = Core(bus, store, log, id_key)

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from pydantic import ValidationError
 
@@ -11,6 +11,7 @@ from parley.events.values import Artefact, FileRef
 from parley.protocol.server import Delta
 from services.gateway.access.users import session_not_found
 from services.gateway.api_errors import HINTS, UNAVAILABLE, ApiError
+from shared.bus import Subscription
 from shared.bus.errors import BusUnavailable, MessageTooLarge
 from shared.domain.kernel.session import Session
 from shared.domain.turn.files import object_name
@@ -19,7 +20,7 @@ from shared.log import (
     SessionAtPosition,
 )
 from shared.retry import retry_while_unavailable
-from shared.store import StoreRefused
+from shared.store import StoreReader, StoreRefused
 from shared.store_api import StoreMessage, Verb
 
 LOG_TIMEOUT = 5.0  # seconds that a client waits for a log that does not answer
@@ -33,10 +34,6 @@ ERROR_CODES = {
     "stale": "stale_version",
     "bad_request": "invalid",
 }
-
-
-class BusSubscription(Protocol):
-    async def stop(self) -> None: ...
 
 
 class GatewayBus(Protocol):
@@ -53,14 +50,7 @@ class GatewayBus(Protocol):
     async def end_login(self, login_id: str) -> None: ...
     async def ended_logins(self) -> set[str]: ...
     async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes: ...  # noqa: ASYNC109
-    async def subscribe(self, subject: str, handler: Callable[[str, bytes], Awaitable[None]]) -> BusSubscription: ...
-
-
-class SessionStore(Protocol):
-    """See shared.store.PlanStoreClient."""
-
-    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition: ...
-    async def ask(self, verb: str, **arguments: Any) -> Any: ...
+    async def subscribe(self, subject: str, handler: Callable[[str, bytes], Awaitable[None]]) -> Subscription: ...
 
 
 def _unmetered(_: int) -> AbstractContextManager[None]:
@@ -71,7 +61,7 @@ class Core(NamedTuple):
     """The backends of the gateway."""
 
     bus: GatewayBus
-    store: SessionStore
+    store: StoreReader
     log: ReplicatedLog
     id_key: bytes = b""  # HMAC key of session ids, so that a user cannot predict another user's
     storing: Callable[[int], AbstractContextManager[None]] = (
@@ -92,7 +82,7 @@ async def _through_an_election[T](read: Callable[[], Awaitable[T]]) -> T:
     return await read()
 
 
-async def query[Q: StoreMessage, A: StoreMessage](store: SessionStore, verb: Verb[Q, A], request: Q) -> A:
+async def query[Q: StoreMessage, A: StoreMessage](store: StoreReader, verb: Verb[Q, A], request: Q) -> A:
     """Send one typed request to plan_store. Raises ApiError if it refuses, StoreUnavailable if it does not answer."""
     try:
         answer = await store.ask(verb.name, **request.model_dump(mode="json"))

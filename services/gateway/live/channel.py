@@ -19,8 +19,9 @@ from parley.events.envelope import read_head
 from parley.protocol.server import Delta
 from services.gateway.api_errors import UNAVAILABLE, ApiError, as_api_error, error_message
 from services.gateway.live.audience import Audience, EventMessages
-from services.gateway.ports import DRAFT_WAIT, BusSubscription, Core, load, request_draft
+from services.gateway.ports import DRAFT_WAIT, Core, load, request_draft
 from services.gateway.views.screen_messages import work_version
+from shared.bus import Subscription
 from shared.domain.kernel.commands import CommandMeta
 from shared.domain.kernel.session import Session
 from shared.domain.rules.decide import AnyCommand
@@ -51,7 +52,7 @@ class SessionChannel:
         self.id = session_id
         self._core = core
         self._loaded: SessionAtPosition | None = None
-        self._subscriptions: list[BusSubscription] = []
+        self._subscriptions: list[Subscription] = []
         self._woken = asyncio.Event()
         self._wanted_version = 0.0  # the highest that was asked for since the last read
         self._change = asyncio.Event()
