@@ -73,8 +73,8 @@ class Pull:
     """Pulls the messages of a durable consumer for a FastStream subscriber, and handles up to `limit` at once.
 
     One request at a time asks for as many messages as can begin now, so that none waits here. FastStream's own loop
-    waits for the slowest message of a batch. nats-py's `fetch` holds the first messages back until the batch is full
-    or its time is over, and leaves requests behind whose messages nobody awaits.
+    waits for the slowest message of a batch. What is on its way when a `fetch` of nats-py is cancelled, as at a stop,
+    comes again only after `ack_wait`.
 
     `client` returns the connection that queries the consumer.
     """

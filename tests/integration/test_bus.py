@@ -103,6 +103,17 @@ async def test_concurrent_handlers_never_exceed_the_limit(settings: Settings, bu
     assert sorted(busy.bodies + idle.bodies) == [b"%d" % n for n in range(6)]
 
 
+async def test_a_message_is_handled_before_its_pull_request_ends(
+    settings: Settings, bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscribers, "PULL_TIMEOUT", 3600.0)
+    inbox = Inbox()
+    async with consuming(settings, inbox, limit=3):
+        for number in (1, 2):
+            await store(bus, b"work")
+            await inbox.until(number)
+
+
 async def test_heartbeats_prevent_the_redelivery_of_a_long_handlers_message(settings: Settings, bus: Bus) -> None:
     done = asyncio.Event()
 
