@@ -22,7 +22,6 @@ sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]
 from pydantic import SecretStr  # noqa: E402  needs the path above
 
 from services.gateway.app import build  # noqa: E402
-from services.gateway.ports import DeferredLog  # noqa: E402
 from services.plan_store.app import PlanStore  # noqa: E402
 from services.planner import app as planner  # noqa: E402
 from shared.bus import Bus  # noqa: E402
@@ -72,7 +71,7 @@ async def parley(home: Path) -> AsyncIterator[str]:
         async with rehearsal_server(base) as model:
             services = PlanStore(model.settings), planner.build(model.settings)
             bus = Bus(model.settings, "gateway")
-            gateway = build(model.settings, bus, PlanStoreClient(bus), DeferredLog(bus))
+            gateway = build(model.settings, bus, PlanStoreClient(bus), bus.log)
             for service in services:
                 await service.start()
             async with serving(gateway) as address:

@@ -13,7 +13,6 @@ from scripts.gen_events import VALUES, subclasses
 from scripts.gen_tables import fields, fill, flat, section, table
 from services.gateway.access import auth, quota
 from services.gateway.app import build
-from services.gateway.ports import DeferredLog
 from shared.bus import Bus
 from shared.settings import Settings
 from shared.store import PlanStoreClient
@@ -32,7 +31,7 @@ def openapi() -> dict[str, Any]:
     """The OpenAPI document of an unconnected gateway."""
     settings = Settings(parley_auth="none", agent_host="127.0.0.1", parley_secret=SecretStr("x" * 32))
     bus = Bus(settings, "docs")
-    return build(settings, bus, PlanStoreClient(bus), DeferredLog(bus), page=Path("/nonexistent")).openapi()
+    return build(settings, bus, PlanStoreClient(bus), bus.log, page=Path("/nonexistent")).openapi()
 
 
 def protocol_md() -> str:

@@ -10,23 +10,13 @@ import structlog
 from flows.loading import Flows
 from flows.text_to_sql.flow import TextToSql
 from packs.database.pack import DatabasePack
-from parley.protocol.flows import FLOWS_LIST, FlowPage, ListFlows
+from parley.protocol.flows import FLOWS_LIST
 from parley.protocol.tools import (
     TOOLS_CHECK,
     TOOLS_LIST,
     TOOLS_POLL,
     TOOLS_PREVIEW,
     TOOLS_PREVIEWS,
-    CheckCalls,
-    ListTools,
-    PollNow,
-    PollResult,
-    Preview,
-    PreviewCall,
-    PreviewCalls,
-    Previews,
-    ToolPage,
-    Violations,
 )
 from services.executor.execution_plan import StepGuide
 from services.executor.flow import PathGuide
@@ -73,32 +63,32 @@ def build(settings: Settings, parts: WorkerOverrides | None = None) -> WorkerApp
         """Run the actions that are due."""
         await app.work(delivery, run_in_turn)
 
-    @app.broker.subscriber(TOOLS_LIST, queue="executor", request=ListTools, answer=ToolPage)
+    @app.broker.answer(TOOLS_LIST, queue="executor")
     async def list_tools(subject: str, data: bytes) -> bytes:
         """List the tools, best matches of a query first."""
         return await tools().requests.list(subject, data)
 
-    @app.broker.subscriber(TOOLS_PREVIEW, queue="executor", request=PreviewCall, answer=Preview)
+    @app.broker.answer(TOOLS_PREVIEW, queue="executor")
     async def preview_call(subject: str, data: bytes) -> bytes:
         """Preview what a call would change."""
         return await tools().requests.preview(subject, data)
 
-    @app.broker.subscriber(TOOLS_PREVIEWS, queue="executor", request=PreviewCalls, answer=Previews)
+    @app.broker.answer(TOOLS_PREVIEWS, queue="executor")
     async def preview_calls(subject: str, data: bytes) -> bytes:
         """Preview what each call of a plan would change, made alone."""
         return await tools().requests.previews(subject, data)
 
-    @app.broker.subscriber(TOOLS_CHECK, queue="executor", request=CheckCalls, answer=Violations)
+    @app.broker.answer(TOOLS_CHECK, queue="executor")
     async def check_calls(subject: str, data: bytes) -> bytes:
         """Check calls against the packs' rules."""
         return await tools().requests.check(subject, data)
 
-    @app.broker.subscriber(TOOLS_POLL, queue="executor", request=PollNow, answer=PollResult)
+    @app.broker.answer(TOOLS_POLL, queue="executor")
     async def poll(subject: str, data: bytes) -> bytes | None:
         """Call the tool that a step polls, once."""
         return await tools().polls.poll(subject, data)
 
-    @app.broker.subscriber(FLOWS_LIST, queue="executor", request=ListFlows, answer=FlowPage)
+    @app.broker.answer(FLOWS_LIST, queue="executor")
     async def list_flows(subject: str, data: bytes) -> bytes | None:
         """List the flows with their nodes."""
         return await tools().guide.list(subject, data)

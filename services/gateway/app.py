@@ -27,7 +27,7 @@ from services.gateway.live.audience import Protocol
 from services.gateway.live.http_protocol import UvicornConfig
 from services.gateway.live.hub import Hub
 from services.gateway.live.socket import SocketConnection
-from services.gateway.ports import Core, DeferredLog, GatewayBus, SessionStore
+from services.gateway.ports import Core, GatewayBus
 from services.gateway.readiness import ReadinessChecker
 from services.gateway.rest import (
     account,
@@ -55,6 +55,7 @@ from shared.logging import configure_logging
 from shared.sandbox import available
 from shared.settings import Settings
 from shared.store import PlanStoreClient as NatsStore
+from shared.store import StoreReader
 from shared.telemetry.lifecycle import telemetry
 from shared.watchdog import watchdog
 
@@ -93,9 +94,7 @@ class _Application(FastAPI):
         return schema
 
 
-def build(
-    settings: Settings, bus: GatewayBus, store: SessionStore, log: ReplicatedLog, *, page: Path = PAGE
-) -> FastAPI:
+def build(settings: Settings, bus: GatewayBus, store: StoreReader, log: ReplicatedLog, *, page: Path = PAGE) -> FastAPI:
     """The application. Raises ConfigurationError for settings that it must not start with."""
     id_key = derive_key(settings.parley_secret.get_secret_value().encode(), SESSION_ID)
     core = Core(bus, store, log, id_key)
@@ -236,7 +235,7 @@ def main() -> None:
     configure_logging("gateway", settings.log_level, settings.secrets)
     bus = NatsBus(settings, "gateway")
     try:
-        app = build(settings, bus, NatsStore(bus, wait=STORE_WAIT), DeferredLog(bus))
+        app = build(settings, bus, NatsStore(bus, wait=STORE_WAIT), bus.log)
     except ConfigurationError as error:
         sys.exit(str(error))
     config = UvicornConfig(

@@ -1,33 +1,26 @@
 """The gateway's bus, log and plan_store: interfaces, for the real ones and the tests' fakes, and requests to them."""
 
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from pydantic import ValidationError
 
-from parley.events import Due, SessionEvent
 from parley.events.values import Artefact, FileRef
 from parley.protocol.server import Delta
 from services.gateway.access.users import session_not_found
 from services.gateway.api_errors import HINTS, UNAVAILABLE, ApiError
-from shared.bus import Bus
+from shared.bus import Subscription
 from shared.bus.errors import BusUnavailable, MessageTooLarge
 from shared.domain.kernel.session import Session
 from shared.domain.turn.files import object_name
 from shared.log import (
-    STORES_NOTHING,
-    Indeterminate,
-    LogFull,
-    LogUnavailable,
     ReplicatedLog,
     SessionAtPosition,
-    StoredMessage,
 )
 from shared.retry import retry_while_unavailable
-from shared.store import StoreRefused
+from shared.store import StoreReader, StoreRefused
 from shared.store_api import StoreMessage, Verb
 
 LOG_TIMEOUT = 5.0  # seconds that a client waits for a log that does not answer
@@ -41,11 +34,6 @@ ERROR_CODES = {
     "stale": "stale_version",
     "bad_request": "invalid",
 }
-EVIDENCE_TTL = 10.0  # seconds that an append is evidence of whether the log stores events
-
-
-class BusSubscription(Protocol):
-    async def stop(self) -> None: ...
 
 
 class GatewayBus(Protocol):
@@ -62,14 +50,7 @@ class GatewayBus(Protocol):
     async def end_login(self, login_id: str) -> None: ...
     async def ended_logins(self) -> set[str]: ...
     async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes: ...  # noqa: ASYNC109
-    async def subscribe(self, subject: str, handler: Callable[[str, bytes], Awaitable[None]]) -> BusSubscription: ...
-
-
-class SessionStore(Protocol):
-    """See shared.store.PlanStoreClient."""
-
-    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> SessionAtPosition: ...
-    async def ask(self, verb: str, **arguments: Any) -> Any: ...
+    async def subscribe(self, subject: str, handler: Callable[[str, bytes], Awaitable[None]]) -> Subscription: ...
 
 
 def _unmetered(_: int) -> AbstractContextManager[None]:
@@ -80,7 +61,7 @@ class Core(NamedTuple):
     """The backends of the gateway."""
 
     bus: GatewayBus
-    store: SessionStore
+    store: StoreReader
     log: ReplicatedLog
     id_key: bytes = b""  # HMAC key of session ids, so that a user cannot predict another user's
     storing: Callable[[int], AbstractContextManager[None]] = (
@@ -101,7 +82,7 @@ async def _through_an_election[T](read: Callable[[], Awaitable[T]]) -> T:
     return await read()
 
 
-async def query[Q: StoreMessage, A: StoreMessage](store: SessionStore, verb: Verb[Q, A], request: Q) -> A:
+async def query[Q: StoreMessage, A: StoreMessage](store: StoreReader, verb: Verb[Q, A], request: Q) -> A:
     """Send one typed request to plan_store. Raises ApiError if it refuses, StoreUnavailable if it does not answer."""
     try:
         answer = await store.ask(verb.name, **request.model_dump(mode="json"))
@@ -160,47 +141,3 @@ async def _fetch_verified(session_id: str, ref: FileRef, core: Core) -> bytes | 
     """The stored bytes; None if they are missing or their hash differs from the log's."""
     data = await core.bus.fetch(object_name(session_id, ref))
     return data if data is not None and sha256(data).hexdigest() == ref.sha256 else None
-
-
-class DeferredLog:
-    """Delegates to the bus's log once the bus is connected; until then every call raises LogUnavailable."""
-
-    def __init__(self, bus: Bus) -> None:
-        self._bus = bus
-        self._stored_at = self._unanswered_at = -EVIDENCE_TTL
-
-    @property
-    def clustered(self) -> bool:
-        try:
-            return self._bus.log.clustered
-        except BusUnavailable:
-            return False
-
-    async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
-        log = self._connected_log()
-        try:
-            position = await log.append(event, after=after, due=due)
-        except Indeterminate:
-            self._unanswered_at = time.monotonic()
-            raise
-        self._stored_at, self._unanswered_at = time.monotonic(), -EVIDENCE_TTL
-        return position
-
-    async def check_writable(self) -> None:
-        """As of the last append, if there has just been one: a check stores something."""
-        if time.monotonic() - self._unanswered_at < EVIDENCE_TTL:
-            raise LogFull(STORES_NOTHING)
-        if time.monotonic() - self._stored_at >= EVIDENCE_TTL:
-            await self._connected_log().check_writable()
-            self._stored_at = time.monotonic()
-
-    async def read(
-        self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False
-    ) -> list[StoredMessage]:
-        return await self._connected_log().read(session_id, after=after, limit=limit, leader=leader)
-
-    def _connected_log(self) -> ReplicatedLog:
-        try:
-            return self._bus.log
-        except BusUnavailable as error:
-            raise LogUnavailable(str(error)) from error

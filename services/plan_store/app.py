@@ -91,9 +91,7 @@ class PlanStore(Application):
         responders = requests.responders()
         self._answer_health = partial(self.bus.answer, HEALTH.subject, responders[HEALTH.subject], queue=QUEUE)
         for verb in VERBS:
-            self.broker.subscriber(verb.subject, queue=QUEUE, request=verb.request, answer=verb.answer)(
-                responders[verb.subject]
-            )
+            self.broker.answer(verb.subject, queue=QUEUE)(responders[verb.subject])
 
     async def _prepare_database(self) -> None:
         """Migrate the database, and compare it with the log. Raises DatabaseAheadOfLog.

@@ -12,30 +12,36 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from types import TracebackType
-from typing import Any, cast
+from typing import NamedTuple
 
-from faststream import FastStream
-from faststream._internal.broker.registrator import Registrator
-from faststream._internal.endpoint.subscriber import SubscriberUsecase
-from faststream.nats import NatsBroker
-from faststream.nats.configs import NatsBrokerConfig
+from faststream import AckPolicy, FastStream
+from faststream.nats import JStream, NatsBroker, NatsMessage, PullSub
+from faststream.nats.subscriber.usecases import PullStreamSubscriber
 from faststream.security import SASLPlaintext
-from nats.aio.msg import Msg
 
 from shared.bus.bus import Bus
 from shared.bus.connection import address, options, retry_until_connected
-from shared.bus.deliveries import ignore_errors
+from shared.bus.deliveries import Delivery, delivery_of, ignore_errors
 from shared.bus.middleware import Attempts, MiddlewareFactory
-from shared.bus.subscribers import DurableSubscriber, RequestSubscriber
+from shared.bus.requests import Responder
+from shared.bus.subscribers import Pull
 from shared.bus.topology import durable_named
 from shared.bus.users import inbox
 from shared.settings import Settings
 
 
+class Answering(NamedTuple):
+    """Requests that the process answers: their subject, and the queue of replicas that share them."""
+
+    subject: str
+    queue: str
+    answer: Responder
+
+
 class Broker(NatsBroker):
     """A NatsBroker with its own connection, which buffers acknowledgements while it is disconnected.
 
-    Queries about consumers, attempts and replies to requests go over the connection of `bus`.
+    Queries about consumers, attempts and answers to requests go over the connection of `bus`.
     """
 
     def __init__(self, settings: Settings, name: str, bus: Bus) -> None:
@@ -43,65 +49,48 @@ class Broker(NatsBroker):
         self._name = f"{name}-consumers"
         self._settings = settings
         self._bus = bus
+        self._pulls: list[Pull] = []
+        self.answering: list[Answering] = []
         connection = options(self._name)
         self._default_reconnected = connection["reconnected_cb"]
         super().__init__(
             server.servers,
             inbox_prefix=inbox(server.user),
             security=SASLPlaintext(server.user, server.password) if server.user else None,
-            logger=None,  # a line for each message costs more than many handlers
-            apply_types=False,  # handlers need no injected parameters
-            graceful_timeout=None,  # durable subscribers stop within `settings.graceful_timeout`
+            logger=None,  # its own writes two lines for each message, and none of them is JSON
             middlewares=[MiddlewareFactory(settings, lambda: Attempts(bus.client))],
             **connection | {"reconnected_cb": self._reconnected},
         )
 
-    def subscriber(  # type: ignore[override]  # noqa: PLR0913  two kinds besides FastStream's own
-        self,
-        subject: str = "",
-        queue: str = "",
-        *,
-        durable: str = "",
-        limit: int | None = None,
-        request: type[Any] | None = None,
-        answer: type[Any] | None = None,
-        **more: Any,
-    ) -> SubscriberUsecase[Any]:
-        """Declare a subscriber.
+    def subscriber(self, *, durable: str, limit: int | None = None) -> PullStreamSubscriber:  # type: ignore[override]
+        """Declare a subscriber of this provisioned consumer, which handles up to `limit` deliveries at once.
 
-        With `durable`, its handler gets the deliveries of this provisioned consumer, up to `limit` at once (default:
-        `settings.worker_concurrency`). With `answer`, its handler gets each request's subject and body, and returns the
-        reply; `request` and `answer` are also the types in the AsyncAPI document. With neither `durable` nor `answer`,
-        it is FastStream's own subscriber.
+        By default `settings.worker_concurrency`.
         """
-        if answer:
-            return self._register(
-                RequestSubscriber(
-                    cast("NatsBrokerConfig", self.config),
-                    subject,
-                    queue=queue,
-                    request=request,
-                    answer=answer,
-                    bus=self._bus,
-                )
-            )
-        if not durable:
-            plain: SubscriberUsecase[Any] = super().subscriber(subject, queue, **more)
-            return plain
-        return self._register(
-            DurableSubscriber(
-                cast("NatsBrokerConfig", self.config),
-                durable_named(durable),
-                limit=limit or self._settings.worker_concurrency,
-                grace=self._settings.graceful_timeout,
-                client=lambda: self._bus.client,
-            )
+        consumer = durable_named(durable)
+        subscriber = super().subscriber(
+            consumer.filter_subject,
+            stream=JStream(consumer.stream, declare=False),
+            durable=consumer.name,
+            pull_sub=PullSub(),
+            ack_policy=AckPolicy.MANUAL,  # its default drops a message whose handler fails
+            decoder=_decode,
+            no_reply=True,
         )
-
-    def _register[S: SubscriberUsecase[Msg]](self, subscriber: S) -> S:
-        """Register a subscriber, as NatsBroker.subscriber does."""
-        Registrator.subscriber(self, subscriber)
+        limit = limit or self._settings.worker_concurrency
+        pull = Pull(subscriber, consumer, limit=limit, client=lambda: self._bus.client)
+        self._pulls.append(pull)
+        subscriber.subscription = pull  # type: ignore[assignment]  # FastStream makes one of its own if it has none
         return subscriber
+
+    def answer(self, subject: str, *, queue: str = "") -> Callable[[Responder], Responder]:
+        """Declare a function that answers requests: see `Bus.answer`."""
+
+        def declare(answer: Responder) -> Responder:
+            self.answering.append(Answering(subject, queue, answer))
+            return answer
+
+        return declare
 
     async def start(self) -> None:
         """Wait until the bus and its log can be read, then start all subscribers concurrently.
@@ -110,17 +99,15 @@ class Broker(NatsBroker):
         """
         await self._bus.wait_until_readable()
         await retry_until_connected(self._name, self.connect)
-        await asyncio.gather(*(subscriber.start() for subscriber in self.subscribers))
-        self.running = True
+        for subscriber in self.subscribers:
+            await subscriber.start()
+        answering = (self._bus.answer(subject, answer, queue=queue) for subject, queue, answer in self.answering)
+        await asyncio.gather(*answering, *(pull.start() for pull in self._pulls))
 
     async def _reconnected(self) -> None:
         await self._default_reconnected()
-        for subscriber in self._durable:
-            subscriber.reconnected()
-
-    @property
-    def _durable(self) -> list[DurableSubscriber]:
-        return [subscriber for subscriber in self.subscribers if isinstance(subscriber, DurableSubscriber)]
+        for pull in self._pulls:
+            pull.pull_again()
 
     async def stop(
         self,
@@ -128,9 +115,16 @@ class Broker(NatsBroker):
         exc_val: BaseException | None = None,
         exc_tb: TracebackType | None = None,
     ) -> None:
-        """Stop the durable subscribers, with a grace period for running handlers; then stop the others."""
-        await asyncio.gather(*(ignore_errors(subscriber.stop()) for subscriber in self._durable))
+        """Stop pulling, with a grace period for running handlers; then stop the rest."""
+        grace = self._settings.graceful_timeout
+        await asyncio.gather(*(ignore_errors(pull.stop(grace)) for pull in self._pulls))
         await ignore_errors(super().stop(exc_type, exc_val, exc_tb))
+
+
+async def _decode(message: NatsMessage) -> Delivery:
+    """The handler's argument. A message of FastStream's test broker counts as a first delivery."""
+    raw = message.raw_message
+    return delivery_of(raw) if raw.reply else Delivery(raw.subject, raw.data, 0, 1, raw.headers or {})
 
 
 class Application(FastStream):

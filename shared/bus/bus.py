@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 import nats.errors
+import nats.js.errors
 import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -20,9 +21,8 @@ from shared.bus.jetstream_api import reported_as_unavailable
 from shared.bus.library import JetStreamLibrary
 from shared.bus.log_format import WrongFormat, wait_for_log
 from shared.bus.logins import end_login, ended_logins, redeem
-from shared.bus.requests import ERROR, ERROR_CODE, TOO_LARGE, Answer, has_inbox, payload_limit, respond
-from shared.bus.timers import arm_timer, disarm_timer, timer_payload
-from shared.bus.topology import SESSIONS
+from shared.bus.requests import ERROR, ERROR_CODE, TOO_LARGE, Responder, has_inbox, payload_limit, respond
+from shared.bus.topology import SESSIONS, TIMERS
 from shared.settings import Settings
 from shared.telemetry import metrics, tracing
 
@@ -35,7 +35,6 @@ FLUSH_TIMEOUT, FLUSH_GIVE_UP = (
 )  # seconds that a subscriber waits for the server, and until the flush is abandoned
 log = structlog.get_logger("bus")
 Listener = Callable[[str, bytes], Awaitable[None]]
-Responder = Callable[[str, bytes], Awaitable[bytes | None]]
 
 
 class Subscription(Protocol):
@@ -238,33 +237,41 @@ class Bus:
         Requests sent after this returns are not missed. A handler that returns None sends no answer.
         """
 
-        async def answer(message: Msg) -> bytes | None:
-            return await handler(message.subject, message.data)
-
-        return await self.answer_messages(subject, answer, queue=queue)
-
-    async def answer_messages(self, subject: str, answer: Answer, *, queue: str = "") -> Subscription:
-        """Like `answer`, with a handler that gets nats-py's message."""
-
         async def received(message: Msg) -> None:
             if has_inbox(message):
-                self._run_in_background(respond(self.client, message, answer, subject=subject), "answer")
+                self._run_in_background(respond(self.client, message, handler, subject=subject), "answer")
 
         return await self._subscribe_raw(subject, received, queue)
 
-    # --- timers
+    # --- timers, one for each session and kind, which the broker stores and fires
 
     async def arm(self, session_id: str, kind: str, at: datetime, payload: bytes) -> None:
         """Set or replace a timer: at this (aware) time `payload` is sent to timerfired.<session>.<kind>."""
-        await arm_timer(self.client, session_id, kind, at, payload)
+        headers = {
+            "Nats-Schedule": f"@at {at.astimezone().isoformat(timespec='milliseconds')}",
+            "Nats-Schedule-Target": f"timerfired.{session_id}.{kind}",
+        }
+        with reported_as_unavailable("The timer cannot be armed"):
+            timer = _timer(session_id, kind)
+            await self.client.jetstream().publish(timer, payload, stream=TIMERS, headers=headers, timeout=5)
 
     async def timer(self, session_id: str, kind: str) -> bytes | None:
-        """The payload of the timer; None if it is not armed. Raises BusUnavailable."""
-        return await timer_payload(self.client, session_id, kind)
+        """The timer's payload; None if it is not armed or has fired. Raises BusUnavailable."""
+        with reported_as_unavailable("The timer cannot be read"):
+            try:
+                message = await self.client.jetstream().get_last_msg(TIMERS, _timer(session_id, kind))
+            except nats.js.errors.NotFoundError:
+                return None
+        return message.data or b""
 
     async def disarm(self, session_id: str, kind: str) -> None:
         """Cancel the timer, if it is armed."""
-        await disarm_timer(self.client, session_id, kind)
+        with reported_as_unavailable("The timer cannot be cancelled"):
+            await self.client.jetstream().purge_stream(TIMERS, subject=_timer(session_id, kind))
+
+
+def _timer(session_id: str, kind: str) -> str:
+    return f"timer.{session_id}.{kind}"
 
 
 class _CoreSubscription:

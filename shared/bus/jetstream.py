@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
@@ -44,6 +45,7 @@ WRITE_TIMEOUT = 1.0  # seconds for the page of `check_writable`
 PROBE = "readiness-probe"  # no ticket has this id
 PAGE = b" " * 4096  # a smaller message may fit where a full disk has no room for an event
 BATCH = 500
+EVIDENCE_TTL = 10.0  # seconds that an append is evidence of whether the log stores events
 
 
 async def publish_guarded(
@@ -107,6 +109,7 @@ class JetStreamLog:
         """`client` raises BusUnavailable until the bus is connected."""
         self._connected = client
         self._replication = replication
+        self._stored_at = self._unanswered_at = -EVIDENCE_TTL
 
     @cached_property
     def _client(self) -> Client:
@@ -124,6 +127,15 @@ class JetStreamLog:
         return self._replication.clustered
 
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
+        try:
+            position = await self._append(event, after, due)
+        except Indeterminate:
+            self._unanswered_at = time.monotonic()
+            raise
+        self._stored_at, self._unanswered_at = time.monotonic(), -EVIDENCE_TTL
+        return position
+
+    async def _append(self, event: SessionEvent, after: int, due: Due) -> int:
         body = body_of(event)
         with observe_append(event, due) as timing:
             headers = guard_headers(event.session_id, after, event.id) | dict(tracing.headers())
@@ -198,7 +210,11 @@ class JetStreamLog:
             raise LogUnavailable(f"The log cannot be read: {error!r}") from error
 
     async def check_writable(self) -> None:
-        """See ReplicatedLog. Stores a page in the stream of used tickets, which soon forgets it."""
+        """See ReplicatedLog. Stores a page in the stream of used tickets, unless an append has just told."""
+        if time.monotonic() - self._unanswered_at < EVIDENCE_TTL:
+            raise LogFull(STORES_NOTHING)
+        if time.monotonic() - self._stored_at < EVIDENCE_TTL:
+            return
         try:
             await self._jetstream.publish(f"ticket.{PROBE}", PAGE, stream=USED_TICKETS, timeout=WRITE_TIMEOUT)
         except nats.js.errors.APIError as error:
@@ -207,6 +223,7 @@ class JetStreamLog:
             raise LogFull(STORES_NOTHING) from error
         except NATS_ERRORS as error:
             raise LogUnavailable(f"NATS does not answer: {error!r}") from error
+        self._stored_at = time.monotonic()
 
     async def purge(self, session_id: str) -> None:
         """Delete the session's messages and artefacts. Its id must not be used again. Raises LogUnavailable."""

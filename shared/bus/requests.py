@@ -15,7 +15,7 @@ from shared.telemetry import metrics, tracing
 
 ERROR, ERROR_CODE, TOO_LARGE = "Nats-Service-Error", "Nats-Service-Error-Code", "413"  # the headers of NATS services
 log = structlog.get_logger("bus")
-Answer = Callable[[Msg], Awaitable[bytes | None]]
+Responder = Callable[[str, bytes], Awaitable[bytes | None]]  # of a request's subject and body; None sends no answer
 
 
 def has_inbox(message: Msg) -> bool:
@@ -26,14 +26,14 @@ def has_inbox(message: Msg) -> bool:
     return False
 
 
-async def respond(client: Client, message: Msg, answer: Answer, *, subject: str) -> None:
+async def respond(client: Client, message: Msg, answer: Responder, *, subject: str) -> None:
     """Send the answer, unless it is None or too late. `subject`: the subscribed pattern, used as a metric label."""
     try:
         parent = (message.headers or {}).get(tracing.HEADER)
         attributes = {tracing.RPC: tracing.NATS, tracing.RPC_METHOD: subject}
         with tracing.child_span(subject, kind="server", parent=parent, attributes=attributes):
             began = time.perf_counter()
-            data = await answer(message)
+            data = await answer(message.subject, message.data)
             if data is not None and time.perf_counter() - began < ANSWER_TIMEOUT:
                 metrics.REQUEST.labels(subject).observe(time.perf_counter() - began)
                 await _send(client, message, data)

@@ -1,40 +1,30 @@
-"""FastStream subscribers for provisioned durable consumers and for requests.
-
-They use internals of FastStream, which tests/unit/test_faststream.py checks against the installed version.
-"""
+"""What a FastStream subscriber of a provisioned durable consumer gets its messages from."""
 
 import asyncio
+import contextlib
 import json
-import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import nats.js.errors
 import structlog
-from faststream import AckPolicy
-from faststream._internal.endpoint.subscriber.call_item import CallsCollection
-from faststream.nats import ConsumerConfig, JStream, NatsMessage, PullSub
-from faststream.nats.configs import NatsBrokerConfig
-from faststream.nats.subscriber.config import NatsSubscriberConfig, NatsSubscriberSpecificationConfig
-from faststream.nats.subscriber.specification import NatsSubscriberSpecification
-from faststream.nats.subscriber.usecases import CoreSubscriber, PullStreamSubscriber
+from faststream.nats.subscriber.usecases import PullStreamSubscriber
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 
-from shared.bus.deliveries import Delivery, PullRequests, Slots, acknowledge, delivery_of, ignore_errors, record_lag
+from shared.bus.deliveries import acknowledge, ignore_errors, record_lag
 from shared.bus.jetstream_api import NATS_ERRORS
 from shared.services import Consumer
 from shared.telemetry import metrics
 
-if TYPE_CHECKING:
-    from shared.bus.bus import Bus, Subscription
-
 log = structlog.get_logger("bus")
 PULL_TIMEOUT = 1.5  # seconds that a pull request waits at the server
-EXPIRY_MARGIN = 1.0  # seconds after its end in which the server must have reported it
+EXPIRY_MARGIN = 1.0  # seconds after its end in which the server must have reported it; then it was lost
 EXPIRED_STATUS = "408"  # the status of an expired pull request
 WATCH_INTERVAL = 5.0  # seconds between two checks that a consumer exists
-POLL_INTERVAL = 0.25  # seconds between two checks for an unprovisioned consumer
+POLL_INTERVAL = 0.25  # seconds between two checks for an unprovisioned consumer, and after a refused pull request
+CANCEL_GRACE = 1.0  # seconds in which a cancelled handler may still record its outcome
 
 
 async def watch_consumer(client: Client, durable: Consumer) -> None:
@@ -79,173 +69,101 @@ async def wait_until_provisioned(client: Client, durable: Consumer) -> None:
             return
 
 
-class DurableSubscriber(PullStreamSubscriber):
-    """Handles the messages of a durable consumer, up to `limit` at once.
+class Pull:
+    """Pulls the messages of a durable consumer for a FastStream subscriber, and handles up to `limit` at once.
 
-    FastStream's own would declare the consumer with its own settings, and wait for the slowest message of each batch.
-    nats-py's fetch takes two requests, an empty answer and a timer for each message.
+    One request at a time asks for as many messages as can begin now, so that none waits here. FastStream's own loop
+    waits for the slowest message of a batch. What is on its way when a `fetch` of nats-py is cancelled, as at a stop,
+    comes again only after `ack_wait`.
+
     `client` returns the connection that queries the consumer.
     """
 
     def __init__(
-        self,
-        broker_config: NatsBrokerConfig,
-        durable: Consumer,
-        *,
-        limit: int,
-        grace: float,
-        client: Callable[[], Client],
+        self, subscriber: PullStreamSubscriber, durable: Consumer, *, limit: int, client: Callable[[], Client]
     ) -> None:
-        config, specification, calls = _constructor_arguments(broker_config, durable.filter_subject)
-        stream = JStream(durable.stream)
-        super().__init__(config, specification, calls, queue="", pull_sub=PullSub(timeout=PULL_TIMEOUT), stream=stream)
-        self.add_call(parser_=None, decoder_=_decode, dependencies_=())
-        self.durable = durable
-        self._slots = Slots(limit)
-        self._grace = grace
-        self._client = client
-        self._requests = PullRequests()
-        self._wake = asyncio.Event()
+        self._subscriber, self._durable, self._limit, self._client = subscriber, durable, limit, client
+        self._handling: set[asyncio.Task[Any]] = set()
+        self._expected = 0  # how many messages the open request may still bring
+        self._may_pull = asyncio.Event()
+        self._background: list[asyncio.Task[None]] = []
+        self._subscription: Subscription | None = None
+        self._stopping = False
 
-    async def _create_subscription(self) -> None:
+    async def start(self) -> None:
         """Wait until the consumer is provisioned, then subscribe and pull. Declares nothing."""
-        if self.subscription:
-            return
-        await wait_until_provisioned(self._client(), self.durable)
-        inbox = self.connection.new_inbox()
-        self.subscription = await self.connection.subscribe(inbox, cb=self._received)  # type: ignore[assignment]
-        self.add_task(self._pull, (inbox,))
-        self.add_task(self._expire_requests)
-        self.add_task(watch_consumer, (self._client(), self.durable))
+        await wait_until_provisioned(self._client(), self._durable)
+        connection = self._subscriber.connection
+        inbox = connection.new_inbox()
+        self._subscription = await connection.subscribe(inbox, cb=self._received)
+        tasks = (self._pull(connection, inbox), watch_consumer(self._client(), self._durable))
+        self._background = [asyncio.create_task(task) for task in tasks]
 
-    async def _pull(self, inbox: str) -> None:
-        """Pull as many messages as can start now, so that none waits here."""
-        subject = f"$JS.API.CONSUMER.MSG.NEXT.{self.durable.stream}.{self.durable.name}"
-        while not self._slots.draining:
-            self._wake.clear()
-            messages = self._slots.free - self._requests.expected
-            if messages > 0 and self.connection.is_connected:  # else it would be buffered and sent late
-                self._requests.add(messages, time.monotonic() + PULL_TIMEOUT + EXPIRY_MARGIN)
-                request = {"batch": messages, "expires": int(PULL_TIMEOUT * 1e9)}
-                await self.connection.publish(subject, json.dumps(request).encode(), reply=inbox)
-            await self._wake.wait()
-
-    def _pull_if_needed(self) -> None:
-        """Pull when no message is expected or half the slots are free: not after each message."""
-        coming = self._requests.expected
-        missing = self._slots.free - coming
-        if missing > 0 and (not coming or 2 * missing >= self._slots.limit):
-            self._wake.set()
+    async def _pull(self, connection: Client, inbox: str) -> None:
+        subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._durable.stream}.{self._durable.name}"
+        lost_at = 0.0
+        while True:
+            self._may_pull.clear()
+            free = self._limit - len(self._handling)
+            if free > 0 and not self._expected and connection.is_connected:  # else it would be buffered and sent late
+                self._expected, lost_at = free, _now() + PULL_TIMEOUT + EXPIRY_MARGIN
+                request = {"batch": free, "expires": int(PULL_TIMEOUT * 1e9)}
+                await connection.publish(subject, json.dumps(request).encode(), reply=inbox)
+            try:
+                async with asyncio.timeout_at(lost_at if self._expected else None):
+                    await self._may_pull.wait()
+            except TimeoutError:
+                self._expected = 0
 
     async def _received(self, message: Msg) -> None:
-        """Handle a message, or the server's status of a pull request."""
-        if message.reply:
-            self._requests.message_arrived()
-            await self._slots.wait_for_free()
-            if self._slots.draining:
-                await acknowledge(message, b"-NAK")
-            else:
-                self._slots.start(self.consume(message), self._pull_if_needed)
-        elif (message.headers or {}).get("Status") == EXPIRED_STATUS:
-            self._requests.oldest_ended()
-        else:  # refused (no leader, or no consumer): pulling at once would be a busy loop
-            await asyncio.sleep(POLL_INTERVAL)
-            self._requests.expire()
-        self._pull_if_needed()
+        """Handle a message, or the server's status of the pull request."""
+        if not message.reply:
+            if (message.headers or {}).get("Status") != EXPIRED_STATUS:  # refused: no leader, or no consumer
+                await asyncio.sleep(POLL_INTERVAL)
+            self.pull_again()
+            return
+        self._expected = max(self._expected - 1, 0)
+        if self._stopping or len(self._handling) >= self._limit:  # the latter: of a request that counted as lost
+            await acknowledge(message, b"-NAK")
+        else:
+            task = asyncio.create_task(self._subscriber.consume(message))
+            self._handling.add(task)
+            task.add_done_callback(self._handled)
+        if not self._expected:
+            self._may_pull.set()
 
-    async def _expire_requests(self) -> None:
-        """Expire pull requests that were lost with their server."""
-        while True:
-            await asyncio.sleep(PULL_TIMEOUT)
-            self._requests.expire(time.monotonic())
-            self._pull_if_needed()
+    def _handled(self, task: asyncio.Task[Any]) -> None:
+        self._handling.discard(task)
+        if not self._expected:
+            self._may_pull.set()
 
-    def reconnected(self) -> None:
-        """Drop all pull requests: after a reconnection the server has forgotten them."""
-        self._requests.expire()
-        self._pull_if_needed()
+    def pull_again(self) -> None:
+        """The open request has ended: after a reconnection the server has forgotten it."""
+        self._expected = 0
+        self._may_pull.set()
 
-    async def stop(self) -> None:
-        """Stop pulling, and wait for running handlers within the grace period."""
-        subscription, self.subscription = self.subscription, None
-        if subscription:
-            await ignore_errors(subscription.unsubscribe())
-        await self._slots.drain(self._grace)
-        await super().stop()
+    async def stop(self, grace: float) -> None:
+        """Stop pulling, and wait for running handlers. After `grace` seconds cancel the rest: others continue.
 
+        A cancelled handler has CANCEL_GRACE seconds to record its outcome: without a log that could take for ever.
+        """
+        self._stopping = True
+        for task in self._background:
+            task.cancel()
+        if self._subscription:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CANCEL_GRACE):
+                    # messages on their way are released
+                    await ignore_errors(self._subscription.drain())  # type: ignore[no-untyped-call]
+        for seconds in (grace, CANCEL_GRACE, CANCEL_GRACE):
+            if self._handling:
+                _, late = await asyncio.wait(self._handling, timeout=seconds)
+                for handler in late:
+                    handler.cancel()
 
-class RequestSubscriber(CoreSubscriber):
-    """Answers requests concurrently with what its handler returns; None sends no answer.
-
-    FastStream's own answers one at a time, to any reply subject, with headers.
-    `request` and `answer` are types for the AsyncAPI document.
-    """
-
-    def __init__(  # noqa: PLR0913  the subscriber's options
-        self,
-        broker_config: NatsBrokerConfig,
-        subject: str,
-        *,
-        queue: str,
-        request: type[Any] | None,
-        answer: type[Any],
-        bus: "Bus",
-    ) -> None:
-        config, specification, calls = _constructor_arguments(broker_config, subject, queue=queue)
-        super().__init__(config, specification, calls, queue=queue)
-        self.add_call(parser_=None, decoder_=_decode_request, dependencies_=())
-        self.request, self.answer = request, answer
-        self._bus = bus
-        self._requests: Subscription | None = None
-
-    async def _create_subscription(self) -> None:
-        """Subscribe on the unbuffered connection: late answers are useless."""
-        if self._requests is None:
-            self._requests = await self._bus.answer_messages(
-                self.subject.broker_address, self._answer, queue=self.queue
-            )
-
-    async def _answer(self, message: Msg) -> bytes | None:
-        return cast("bytes | None", (await self.process_message(message)).body)
-
-    async def stop(self) -> None:
-        if self._requests:
-            await self._requests.stop()
-            self._requests = None
-        await super().stop()
+    async def unsubscribe(self) -> None:
+        """FastStream ends its subscriber's subscription: this one has ended with `stop`."""
 
 
-def _constructor_arguments(
-    broker_config: NatsBrokerConfig,
-    subject: str,
-    *,
-    queue: str = "",
-) -> tuple[NatsSubscriberConfig, NatsSubscriberSpecification, CallsCollection[Msg]]:
-    """The arguments of FastStream's subscriber constructors."""
-    calls = CallsCollection[Msg]()
-    config = NatsSubscriberConfig(
-        _outer_config=broker_config,
-        _ack_policy=AckPolicy.MANUAL,  # its default drops a message whose handler fails
-        subject=subject,
-        sub_config=ConsumerConfig(),
-        extra_options={},
-        no_reply=True,
-    )
-    described = NatsSubscriberSpecificationConfig(
-        subject=subject, queue=queue or None, title_=None, description_=None, include_in_schema=True
-    )
-    specification = NatsSubscriberSpecification(
-        _outer_config=broker_config, specification_config=described, calls=calls
-    )
-    return config, specification, calls
-
-
-async def _decode(message: NatsMessage) -> Delivery:
-    """The handler's argument. A message of FastStream's test broker counts as a first delivery."""
-    raw = message.raw_message
-    return delivery_of(raw) if raw.reply else Delivery(raw.subject, raw.data, 0, 1, raw.headers or {})
-
-
-async def _decode_request(message: NatsMessage) -> tuple[str, bytes]:
-    """The handler's two arguments: the actual subject, and the body."""
-    return message.raw_message.subject, message.body
+def _now() -> float:
+    return asyncio.get_running_loop().time()

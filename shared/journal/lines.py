@@ -39,6 +39,7 @@ def entry_line(entry: j.AnyEntry) -> str:
             written = JOURNAL["edited" if entry.by.startswith(USER_PREFIX) else "wrote"]
             line = written.format(what=f"{entry.title} ({entry.summary})")
         case j.QuestionEntry():
+            # After a user's “go on” it is Parley that asks what comes next.
             by = "Parley" if entry.by.startswith(USER_PREFIX) else display_name(entry.by)
             line = f"{JOURNAL['asked'].format(by=by)}: {entry.text}" + (f" → {entry.answer}" if entry.answer else "")
         case j.TurnEntry():
@@ -62,7 +63,7 @@ def turn_line(entry: j.TurnEntry) -> str:
 
 def state_text(word: str, line: str) -> str:
     """The line about a call (`gist`), after the word for its state unless the line says it already."""
-    if word == state_label("started"):
+    if line == JOURNAL["started"]:  # it speaks of a place where the outcome will be
         return word
     return line if word in IMPLIED_STATES or word in line.casefold() else f"{word}: {line}"
 

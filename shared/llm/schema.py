@@ -59,18 +59,12 @@ class Size(NamedTuple):
         return all(mine <= most for mine, most in zip(self, limit, strict=True))
 
 
-MAX_SIZE = Size(5_000, 1_000, 120_000)  # per schema
-
-
-def to_strict(
-    schema: Schema, *, nullable: bool = False, described: bool = True, levels: int = MAX_LEVELS
-) -> dict[str, Any]:
+def to_strict(schema: Schema, *, nullable: bool = False, levels: int = MAX_LEVELS) -> dict[str, Any]:
     """Convert the schema. Raises UnsupportedSchema if that would lose more than bounds of single values.
 
-    With `nullable`, properties that are not required may be null; otherwise they become required. Without `described`,
-    descriptions are dropped.
+    With `nullable`, properties that are not required may be null; otherwise they become required.
     """
-    return _StrictConverter(schema, nullable, described).node(schema, levels, ())
+    return _StrictConverter(schema, nullable).node(schema, levels, ())
 
 
 def size(schema: Schema) -> Size:
@@ -84,13 +78,13 @@ def size(schema: Schema) -> Size:
 
 
 class _StrictConverter:
-    def __init__(self, root: Schema, nullable: bool, described: bool) -> None:
+    def __init__(self, root: Schema, nullable: bool) -> None:
         self._definitions = {
             f"#/{place}/{name}": part
             for place in ("$defs", "definitions")
             for name, part in root.get(place, {}).items()
         }
-        self._nullable, self._described = nullable, described
+        self._nullable = nullable
 
     def node(self, schema: object, levels: int, inside: tuple[str, ...]) -> dict[str, Any]:
         """Convert a subschema. `inside`: the references that led here."""
@@ -116,7 +110,7 @@ class _StrictConverter:
         return self._with_words(schema, self._typed(schema, kinds, levels, inside))
 
     def _with_words(self, schema: Schema, strict_schema: dict[str, Any]) -> dict[str, Any]:
-        words = schema.get("description") if self._described else None
+        words = schema.get("description")
         described = strict_schema | ({"description": words} if isinstance(words, str) and words else {})
         return _or_null(described) if schema.get("nullable") is True else described  # of OpenAPI
 

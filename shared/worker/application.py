@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import BaseModel
 
 from parley.events.values import Service
-from parley.protocol.server import Delta
 from shared.bus import Bus, Delivery
 from shared.bus.broker import Application
 from shared.llm import Model, ModelRequest
@@ -80,8 +79,8 @@ class WorkerApplication(Application):
         self._model = overrides.model or self._lazy_model()
         self._drafts = Drafts(self.bus)
         self._worker: Worker | None = None
-        self.broker.subscriber(f"{PING}.{service}", answer=bytes)(_pong)
-        self.broker.subscriber("draft.get.{session_id}", answer=Delta)(self._drafts.current)
+        self.broker.answer(f"{PING}.{service}")(_pong)
+        self.broker.answer("draft.get.*")(self._drafts.current)
         self.on_startup(self._follow_feed)
 
     @property

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from parley.events.values import Effect, SessionSettings
-from parley.protocol.tools import TOOLS_LIST, ToolPage, ToolSpec
+from parley.protocol.tools import TOOLS_LIST, ToolSpec
 from services.executor.handlers import Executor
 from services.executor.tool_requests import ToolRequests
 from services.executor.tools import RegisteredTool, Registry, StaticSource, ToolInvocation, ToolResult
@@ -80,7 +80,7 @@ def controlled(monkeypatch: pytest.MonkeyPatch) -> ControlledTools:
         registry = Registry(controlled.tools())
         app = stack.doing("executor", Executor(registry, cast(Bus, parts.bus)).run_batch)(settings, parts)
         requests = ToolRequests(registry, app.service_context.store)
-        app.broker.subscriber(TOOLS_LIST, queue="executor", answer=ToolPage)(requests.list)
+        app.broker.answer(TOOLS_LIST, queue="executor")(requests.list)
         return app
 
     monkeypatch.setitem(stack.BUILD, "executor", build)

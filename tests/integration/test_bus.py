@@ -103,6 +103,17 @@ async def test_concurrent_handlers_never_exceed_the_limit(settings: Settings, bu
     assert sorted(busy.bodies + idle.bodies) == [b"%d" % n for n in range(6)]
 
 
+async def test_a_message_is_handled_before_its_pull_request_ends(
+    settings: Settings, bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscribers, "PULL_TIMEOUT", 3600.0)
+    inbox = Inbox()
+    async with consuming(settings, inbox, limit=3):
+        for number in (1, 2):
+            await store(bus, b"work")
+            await inbox.until(number)
+
+
 async def test_heartbeats_prevent_the_redelivery_of_a_long_handlers_message(settings: Settings, bus: Bus) -> None:
     done = asyncio.Event()
 
@@ -155,6 +166,18 @@ async def test_an_unprocessable_message_becomes_a_dead_letter_and_the_next_is_ha
     dead_letter = json.loads(dead.got[0].data)
     assert dead.got[0].subject == "$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.SESSIONS.planner"
     assert (dead_letter["reason"], dead_letter["stream_seq"]) == ("no event: not at all", 1)
+
+
+async def test_faststream_writes_no_lines_beside_those_of_the_service(
+    settings: Settings, bus: Bus, capfd: pytest.CaptureFixture[str]
+) -> None:
+    inbox = Inbox()
+    async with consuming(settings, inbox):
+        await store(bus, b"work")
+        await inbox.until(1)
+        await until_idle(bus)
+    written = capfd.readouterr()
+    assert "Received" not in written.out + written.err
 
 
 @pytest.mark.redelivers

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.operate.doctor import check_database, check_nats, check_store
-from services.gateway.ports import Core, DeferredLog
+from services.gateway.ports import Core
 from services.gateway.readiness import ReadinessChecker
 from services.plan_store.app import PlanStore
 from services.plan_store.operations.health import FillingCancelled
@@ -115,7 +115,7 @@ async def test_a_rebuild_keeps_a_damaged_file_and_plan_store_continues_with_the_
     content = read(file)
     service = PlanStore(settings)
     starting = asyncio.create_task(service.start())
-    ready = ReadinessChecker(Core(bus, PlanStoreClient(bus, wait=1), DeferredLog(bus)))
+    ready = ReadinessChecker(Core(bus, PlanStoreClient(bus, wait=1), bus.log))
     async with asyncio.timeout(WAIT_TIMEOUT):
         while (checks := await ready.checks())["plan_store"] != DAMAGED:  # noqa: ASYNC110  a health check is polled
             await asyncio.sleep(0.05)

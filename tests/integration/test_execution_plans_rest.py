@@ -12,7 +12,6 @@ from parley.client import Parley
 from parley.client.errors import RequestRefused
 from parley.events.values import Service
 from services.gateway.app import build
-from services.gateway.ports import DeferredLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.llm import ScriptedModel
@@ -62,7 +61,7 @@ async def serving_plans(
     config = gateway_settings(nats_url=settings.nats_url, parley_home=settings.parley_home)
     plan_store, bus = PlanStore(settings), Bus(config, "gateway")
     await plan_store.start()
-    app, model = build(config, bus, PlanStoreClient(bus), DeferredLog(bus)), ScriptedModel(*replies)
+    app, model = build(config, bus, PlanStoreClient(bus), bus.log), ScriptedModel(*replies)
     try:
         async with (
             working(settings, model, *services, store=PlanStoreClient),

@@ -11,7 +11,6 @@ import pytest
 from parley.events import facts
 from parley.events.values import Service
 from services.gateway.app import build
-from services.gateway.ports import DeferredLog
 from services.plan_store.app import PlanStore
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
@@ -157,9 +156,7 @@ async def gateway(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
     await plan_store.start()
     try:
         async with (
-            serving(
-                build(gateway_config, gateway_bus, PlanStoreClient(gateway_bus), DeferredLog(gateway_bus))
-            ) as address,
+            serving(build(gateway_config, gateway_bus, PlanStoreClient(gateway_bus), gateway_bus.log)) as address,
             http_client(
                 base_url=f"http://{address}/api/sessions", headers={"Authorization": "Bearer ka"}, timeout=60
             ) as http,

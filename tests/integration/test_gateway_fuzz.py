@@ -9,7 +9,6 @@ import pytest
 from services.gateway.api_errors import ApiError
 from services.gateway.app import build
 from services.gateway.messages.parsing import parse_message
-from services.gateway.ports import DeferredLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.settings import Settings
@@ -29,7 +28,7 @@ async def address(settings: Settings) -> AsyncIterator[str]:
     await plan_store.start()
     try:
         async with serving(
-            build(gateway_config, gateway_bus, PlanStoreClient(gateway_bus, wait=10), DeferredLog(gateway_bus))
+            build(gateway_config, gateway_bus, PlanStoreClient(gateway_bus, wait=10), gateway_bus.log)
         ) as host:
             yield host
     finally:

@@ -13,7 +13,6 @@ from websockets.exceptions import InvalidStatus
 
 from services.gateway.access import logouts
 from services.gateway.app import build
-from services.gateway.ports import DeferredLog
 from shared.bus import Bus
 from shared.bus.provision import provision
 from shared.settings import Settings
@@ -161,7 +160,7 @@ async def test_a_logout_holds_at_every_gateway_and_after_a_restart(settings: Set
 
     def gateway() -> FastAPI:
         bus = Bus(config, "gateway")
-        return build(config, bus, PlanStoreClient(bus), DeferredLog(bus))
+        return build(config, bus, PlanStoreClient(bus), bus.log)
 
     async with (
         serving(gateway()) as first_gateway,

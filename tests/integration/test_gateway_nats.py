@@ -15,7 +15,6 @@ from parley.client.errors import RequestRefused
 from parley.events.values import ActionSpec
 from parley.protocol.tools import TOOLS_LIST, TOOLS_PREVIEW, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from services.gateway.app import build
-from services.gateway.ports import DeferredLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.domain.kernel import commands as c
@@ -42,7 +41,7 @@ async def addresses(settings: Settings, plan_store: PlanStore) -> AsyncIterator[
     """Two gateways on the same NATS."""
     without_login = settings.model_copy(update={"parley_auth": "none"})
     buses = Bus(without_login, "gateway"), Bus(without_login, "gateway")
-    gateway, other_gateway = (build(without_login, bus, PlanStoreClient(bus), DeferredLog(bus)) for bus in buses)
+    gateway, other_gateway = (build(without_login, bus, PlanStoreClient(bus), bus.log) for bus in buses)
     async with serving(gateway) as first, serving(other_gateway) as second:
         await asyncio.gather(*(_ready(address) for address in (first, second)))
         yield first, second
@@ -209,7 +208,7 @@ async def test_the_gateway_recovers_when_nats_restarts(addresses: tuple[str, str
 async def test_the_gateway_can_start_before_nats_and_plan_store(tmp_path: Path) -> None:
     settings = Settings(nats_url="nats://127.0.0.1:9", parley_home=tmp_path, parley_auth="none")
     bus = Bus(settings, "gateway")
-    async with serving(build(settings, bus, PlanStoreClient(bus, wait=0.5), DeferredLog(bus))) as address:
+    async with serving(build(settings, bus, PlanStoreClient(bus, wait=0.5), bus.log)) as address:
         async with http_client(base_url=f"http://{address}") as http:
             assert (await http.get("/healthz")).json() == {"alive": True}
             ready = await http.get("/readyz")

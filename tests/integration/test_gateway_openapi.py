@@ -27,7 +27,6 @@ from schemathesis.specs.openapi.checks import (
 
 from parley.protocol.flows import FLOWS_LIST
 from services.gateway.app import build
-from services.gateway.ports import DeferredLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.settings import Settings
@@ -57,7 +56,7 @@ async def address(settings: Settings, bus: Bus) -> AsyncIterator[str]:
     await bus.answer(FLOWS_LIST, answer_flows, queue="executor")
     try:
         async with (
-            serving(build(without_login, gateway_bus, PlanStoreClient(gateway_bus), DeferredLog(gateway_bus))) as host,
+            serving(build(without_login, gateway_bus, PlanStoreClient(gateway_bus), gateway_bus.log)) as host,
             Services(bus, bus.log),
         ):
             yield host

@@ -10,6 +10,7 @@ from services.gateway.live import channel, socket
 from services.gateway.live.subscription import SendQueue
 from shared.domain.kernel import commands as c
 from tests.support.gateway import Client, World, client, serving
+from tests.support.timeouts import WAIT_TIMEOUT
 
 
 @pytest.fixture
@@ -81,6 +82,26 @@ async def test_events_missing_from_the_feed_are_read_from_the_log(
             await story.commit(c.Rename(title=f"Title {number}"))
         await _follow(her, 7)
         assert her.versions == [1, 2, 3, 4, 5, 6, 7]
+
+
+async def test_signals_of_known_events_do_not_put_off_the_read_of_the_log(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel, "POLL_SECONDS", 0.2)
+    story = world.story("s")
+    await story.plan()
+    known = (await world.log.read("s"))[0]
+    async with serving(world.app) as address, client(address) as her:
+        await her.send("resume", session_id="s")
+        await _follow(her, 2)
+        world.bus.lossy = True
+        await story.commit(c.Rename(title="Unheard"))
+        on_feed = next(handler for subject, handler in world.bus.subscribed if subject == "feed.s.>")
+        following = asyncio.create_task(_follow(her, 3))
+        async with asyncio.timeout(WAIT_TIMEOUT):
+            while not following.done():
+                await on_feed(known.subject, known.data)
+                await asyncio.sleep(0.01)
 
 
 async def test_events_during_a_bus_disconnect_are_caught_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

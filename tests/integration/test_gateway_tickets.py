@@ -11,7 +11,6 @@ from websockets.exceptions import InvalidStatus
 from parley.client import Parley
 from services.gateway.access.auth import COOKIE, TICKET, TICKET_SECONDS, derive_key
 from services.gateway.app import build
-from services.gateway.ports import DeferredLog
 from shared.bus import Bus
 from shared.settings import Settings
 from shared.store import PlanStoreClient
@@ -165,7 +164,7 @@ async def test_a_ticket_is_accepted_once_across_gateways(settings: Settings, nat
     """
     shared_settings = gateway_settings(**KEYS, nats_url=nats.url)
     buses = [Bus(shared_settings, "gateway"), Bus(shared_settings, "gateway")]
-    first, second = (build(shared_settings, bus, PlanStoreClient(bus), DeferredLog(bus)) for bus in buses)
+    first, second = (build(shared_settings, bus, PlanStoreClient(bus), bus.log) for bus in buses)
     async with serving(first) as first_address, serving(second) as second_address:
         for bus in buses:
             await bus.connect()

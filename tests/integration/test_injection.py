@@ -19,7 +19,7 @@ from packs.retail.pack import Retail
 from packs.retail.store import Worlds
 from parley.events import SessionEvent, facts
 from parley.events.values import content_hash
-from parley.protocol.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_PREVIEW, Preview, ToolPage, ToolSpec, Violations
+from parley.protocol.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_PREVIEW, ToolSpec
 from services.executor.handlers import Executor
 from services.executor.sources.packs import PackSource
 from services.executor.tool_requests import ToolRequests
@@ -181,9 +181,9 @@ async def running_services(
         registry = Registry(StaticSource(*tools), PackSource(packs))
         app = stack.doing("executor", Executor(registry, cast(Bus, parts.bus)).run_batch)(settings, parts)
         requests = ToolRequests(registry, app.service_context.store, packs)
-        app.broker.subscriber(TOOLS_LIST, queue="executor", answer=ToolPage)(requests.list)
-        app.broker.subscriber(TOOLS_PREVIEW, queue="executor", answer=Preview)(requests.preview)
-        app.broker.subscriber(TOOLS_CHECK, queue="executor", answer=Violations)(requests.check)
+        app.broker.answer(TOOLS_LIST, queue="executor")(requests.list)
+        app.broker.answer(TOOLS_PREVIEW, queue="executor")(requests.preview)
+        app.broker.answer(TOOLS_CHECK, queue="executor")(requests.check)
         return app
 
     patch.setitem(stack.BUILD, "executor", build)

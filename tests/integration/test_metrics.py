@@ -13,7 +13,6 @@ import pytest
 from cli.operate.ports import free_port
 from parley.events.values import SessionSettings
 from services.gateway.app import build
-from services.gateway.ports import DeferredLog
 from services.plan_store.app import PlanStore
 from services.plan_store.operations import health as store_metrics
 from shared.bus import Bus, Delivery, Unprocessable
@@ -165,7 +164,7 @@ async def test_labels_have_few_values_after_many_sessions(bus: Bus, settings: Se
         free = {"parley_auth": "none", "max_sockets_per_user": 0, "max_running_sessions_per_user": 0}
         settings = rehearsal.settings.model_copy(update=free)
         gateway_bus = Bus(settings, "gateway")
-        app = build(settings, gateway_bus, PlanStoreClient(gateway_bus), DeferredLog(gateway_bus))
+        app = build(settings, gateway_bus, PlanStoreClient(gateway_bus), gateway_bus.log)
         async with plan_store(settings) as service, working(settings, rehearsal.model), serving(app) as address:
             ids = await asyncio.gather(*(_run_session(address, number) for number in range(SESSIONS)))
             await store_metrics.count(service.database)

@@ -13,7 +13,6 @@ from chaos.cluster import Cluster
 from chaos.failover import AppendRace
 from chaos.storage_faults import storage_full
 from services.gateway.app import build
-from services.gateway.ports import DeferredLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.bus.provision import provision
@@ -50,7 +49,7 @@ async def parley(model: RehearsalServer) -> AsyncIterator[str]:
     try:
         async with (
             working(settings, model.model),
-            serving(build(settings, bus, PlanStoreClient(bus), DeferredLog(bus))) as address,
+            serving(build(settings, bus, PlanStoreClient(bus), bus.log)) as address,
         ):
             async with http_client(base_url=f"http://{address}") as http, asyncio.timeout(WAIT_TIMEOUT):
                 while (await http.get("/readyz")).status_code != 200:  # noqa: ASYNC110  a health endpoint is polled

@@ -16,7 +16,6 @@ from cli.operate.doctor import check_nats, check_store
 from cli.operate.nats_server import NatsInstance, find_binary, prepare, probe, restart_when_there_is_room
 from cli.operate.supervisor import ProcessSpec, SupervisedProgram, Supervisor
 from services.gateway.app import build
-from services.gateway.ports import DeferredLog
 from shared.bus import Bus
 from shared.bus.provision import provision
 from shared.domain.kernel import commands as c
@@ -70,12 +69,12 @@ async def test_a_server_that_stores_nothing_is_reported_and_started_again(
         settings = Settings(nats_url=place.url, parley_home=tmp_path, parley_auth="none", graceful_timeout=1)
         await provision(settings)
         bus = Bus(settings, "gateway")
-        app = build(settings, bus, PlanStoreClient(bus), DeferredLog(bus))
+        app = build(settings, bus, PlanStoreClient(bus), bus.log)
         async with serving(app) as address, http_client(base_url=f"http://{address}") as http:
             while (await storage(http)) != "ok":  # noqa: ASYNC110  a health endpoint is polled
                 await asyncio.sleep(0.05)
             forbid_writes(server)
-            monkeypatch.setattr("services.gateway.ports.EVIDENCE_TTL", 0)
+            monkeypatch.setattr("shared.bus.jetstream.EVIDENCE_TTL", 0)
             while "is its disk full?" not in await storage(http):  # noqa: ASYNC110  a health endpoint is polled
                 await asyncio.sleep(0.05)
             assert (await http.get("/readyz")).status_code == 503

@@ -24,7 +24,6 @@ from parley.protocol.flows import FLOWS_LIST
 from parley.protocol.server import Delta
 from parley.protocol.tools import TOOLS_LIST, ToolPage
 from services.gateway.app import build
-from services.gateway.ports import DeferredLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.settings import Settings
@@ -122,7 +121,7 @@ async def users(settings: Settings, bus: Bus) -> AsyncIterator[TwoUsers]:
     plan_store, gateway_bus = PlanStore(settings), Bus(own_settings, "gateway")
     await plan_store.start()
     await bus.answer(FLOWS_LIST, answer_flows, queue="executor")
-    app = build(own_settings, gateway_bus, PlanStoreClient(gateway_bus), DeferredLog(gateway_bus))
+    app = build(own_settings, gateway_bus, PlanStoreClient(gateway_bus), gateway_bus.log)
     try:
         async with (
             serving(app) as address,

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -142,13 +141,17 @@ class FakeBroker(NatsBroker):
         super().__init__(logger=None)
         self._bus = bus
 
-    def subscriber(self, subject: str = "", *, durable: str = "", **_: Any) -> Any:  # type: ignore[override]
+    def subscriber(self, *, durable: str, **_: Any) -> Any:  # type: ignore[override]
         def declare(handler: Any) -> Any:
-            if durable:
-                self._bus.consume(durable, handler)
-            else:
-                self._bus.respond(re.sub(r"{\w+}", "*", subject), handler)
+            self._bus.consume(durable, handler)
             return handler
+
+        return declare
+
+    def answer(self, subject: str, **_: Any) -> Any:
+        def declare(answer: Any) -> Any:
+            self._bus.respond(subject, answer)
+            return answer
 
         return declare
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 from pydantic import BaseModel
 
 from parley.events.values import Effect
-from parley.protocol.tools import TOOLS_LIST, ToolPage, ToolSpec
+from parley.protocol.tools import TOOLS_LIST, ToolSpec
 from services.executor.execution_plan import StepGuide
 from services.executor.handlers import Executor
 from services.executor.tool_requests import ToolRequests
@@ -67,7 +67,7 @@ class HeldTools:
 
         app = stack.doing("executor", run)(settings, parts)
         requests = ToolRequests(registry, app.service_context.store)
-        app.broker.subscriber(TOOLS_LIST, queue="executor", answer=ToolPage)(requests.list)
+        app.broker.answer(TOOLS_LIST, queue="executor")(requests.list)
         return app
 
     async def _run(self, call: ToolInvocation) -> ToolResult:

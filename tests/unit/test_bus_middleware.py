@@ -185,19 +185,20 @@ async def test_a_long_handler_sends_heartbeats_until_it_ends() -> None:
     assert await process.handle(long) == [b"+WPI", b"+WPI", b"+ACK"]
 
 
-async def test_a_cancelled_delivery_is_released_for_redelivery() -> None:
-    server, started = Server(), asyncio.Event()
+@pytest.mark.parametrize("deliveries", [1, 2, 3])
+async def test_a_cancelled_delivery_is_released_and_is_no_attempt(deliveries: int) -> None:
+    server, started = Server(attempts=2), asyncio.Event()
 
     async def waits() -> None:
         started.set()
         await asyncio.Event().wait()
 
-    task = asyncio.create_task(Process(server).handle(waits))
+    task = asyncio.create_task(Process(server).handle(waits, deliveries=deliveries))
     await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert server.answers == [b"-NAK"]
+    assert (server.answers, server.attempts) == ([b"-NAK"], 2)
 
 
 async def test_a_message_that_needs_no_acknowledgement_gets_none() -> None:

@@ -11,37 +11,11 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
 from shared.bus import Bus, Delivery
-from shared.bus.deliveries import PullRequests
-from shared.bus.subscribers import DurableSubscriber
+from shared.bus.broker import Broker
 from shared.settings import Settings
 from tests.support.timeouts import WAIT_TIMEOUT
 
 SLOTS = 4
-
-
-def test_messages_count_for_the_oldest_request_first() -> None:
-    requests = PullRequests()
-    requests.add(2, until=10)
-    requests.add(3, until=20)
-    assert requests.expected == 5
-    for left in (4, 3, 2):
-        requests.message_arrived()
-        assert requests.expected == left
-    requests.oldest_ended()
-    assert requests.expected == 0
-    requests.message_arrived()  # a late message of an expired request
-    requests.oldest_ended()
-    assert requests.expected == 0
-
-
-def test_an_overdue_pull_request_expires() -> None:
-    requests = PullRequests()
-    requests.add(2, until=10)
-    requests.add(3, until=20)
-    requests.expire(15)
-    assert requests.expected == 3
-    requests.expire()
-    assert requests.expected == 0
 
 
 class Server:
@@ -53,6 +27,7 @@ class Server:
         self.requested: asyncio.Queue[int] = asyncio.Queue()
         self.acknowledged: list[bytes] = []
         self.deliver: Callable[[Msg], Awaitable[None]] | None = None
+        self.drained: Callable[[], Awaitable[None]] | None = None
 
     def new_inbox(self) -> str:
         return "_INBOX.x"
@@ -61,7 +36,9 @@ class Server:
         self.deliver = cb
         return self
 
-    async def unsubscribe(self) -> None: ...
+    async def drain(self) -> None:
+        if self.drained:
+            await self.drained()
 
     async def publish(self, subject: str, body: bytes, *, reply: str = "") -> None:
         if reply:
@@ -91,8 +68,8 @@ class Server:
 class Work:
     """A handler whose calls end when the test releases `ends`."""
 
-    def __init__(self, server: Server, subscriber: DurableSubscriber) -> None:
-        self.server, self.subscriber = server, subscriber
+    def __init__(self, server: Server, broker: Broker) -> None:
+        self.server, self.broker = server, broker
         self.ends = asyncio.Semaphore(0)
         self.started: asyncio.Queue[int] = asyncio.Queue()
 
@@ -107,20 +84,25 @@ class Work:
 
 
 @pytest.fixture
-async def work() -> AsyncIterator[Work]:
+async def work(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Work]:
     server = Server()
     bus = Bus(Settings(graceful_timeout=0), "planner")
     bus._client = cast(Client, server)
     broker = bus.broker
-    subscriber = broker.subscriber(durable="planner", limit=SLOTS)
-    assert isinstance(subscriber, DurableSubscriber)
-    work = Work(server, subscriber)
-    subscriber(work)
-    broker.config.connection_state.connect(cast(Client, server), cast(JetStreamContext, server))
-    broker._setup_logger()
-    await subscriber.start()
+    work = Work(server, broker)
+    broker.subscriber(durable="planner", limit=SLOTS)(work)
+
+    async def connect() -> None:
+        broker.config.connection_state.connect(cast(Client, server), cast(JetStreamContext, server))
+        broker._setup_logger()
+
+    async def readable() -> None: ...
+
+    monkeypatch.setattr(broker, "connect", connect)
+    monkeypatch.setattr(bus, "wait_until_readable", readable)
+    await broker.start()
     yield work
-    await subscriber.stop()
+    await broker.stop()
 
 
 async def check_no_request(server: Server) -> None:
@@ -134,17 +116,33 @@ async def test_it_pulls_as_many_messages_as_can_start(work: Work) -> None:
     await work.start_deliveries(1, 2, 3, 4)
     await check_no_request(work.server)
     work.ends.release()
-    assert await work.server.next_request() == 1, "no messages are expected: it requests one for the free slot"
+    assert await work.server.next_request() == 1
 
 
-async def test_one_pull_request_covers_several_messages(work: Work) -> None:
+async def test_one_request_is_open_at_a_time(work: Work) -> None:
     assert await work.server.next_request() == SLOTS
     await work.start_deliveries(1)
     work.ends.release()
     await check_no_request(work.server)
-    await work.start_deliveries(2)
-    work.ends.release()
-    assert await work.server.next_request() == SLOTS // 2
+    await work.start_deliveries(2, 3, 4)
+    assert await work.server.next_request() == 1, "what the one request brought runs, but for what has ended"
+
+
+async def test_a_request_without_an_answer_counts_as_lost(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert await work.server.next_request() == SLOTS
+    monkeypatch.setattr("shared.bus.subscribers.PULL_TIMEOUT", 0)
+    monkeypatch.setattr("shared.bus.subscribers.EXPIRY_MARGIN", 0.01)
+    await work.server.status("408")
+    assert await work.server.next_request() == SLOTS, "the 408"
+    assert await work.server.next_request() == SLOTS, "no answer"
+
+
+async def test_a_message_of_a_lost_request_is_released_while_all_slots_are_taken(work: Work) -> None:
+    assert await work.server.next_request() == SLOTS
+    await work.start_deliveries(1, 2, 3, 4)
+    await work.server.message(5)
+    assert work.server.acknowledged == [b"-NAK"]
+    assert work.started.empty()
 
 
 async def test_an_ended_pull_request_is_renewed(work: Work) -> None:
@@ -176,13 +174,13 @@ async def test_it_pulls_at_once_after_a_reconnection_and_not_while_disconnected(
     await work.server.status("408")
     await check_no_request(work.server)
     work.server.is_connected = True
-    work.subscriber.reconnected()
+    await work.broker._reconnected()
     assert await work.server.next_request() == SLOTS
 
 
 async def test_messages_that_arrive_during_shutdown_are_released(work: Work) -> None:
     assert await work.server.next_request() == SLOTS
-    await work.subscriber.stop()
-    await work.server.message(1)
+    work.server.drained = lambda: work.server.message(1)
+    await work.broker.stop()
     assert work.server.acknowledged == [b"-NAK"]
     assert work.started.empty()

@@ -19,14 +19,15 @@ from parley.events.envelope import read_head
 from parley.protocol.server import Delta
 from services.gateway.api_errors import UNAVAILABLE, ApiError, as_api_error, error_message
 from services.gateway.live.audience import Audience, EventMessages
-from services.gateway.ports import DRAFT_WAIT, BusSubscription, Core, load, request_draft
+from services.gateway.ports import DRAFT_WAIT, Core, load, request_draft
 from services.gateway.views.screen_messages import work_version
+from shared.bus import Subscription
 from shared.domain.kernel.commands import CommandMeta
 from shared.domain.kernel.session import Session
 from shared.domain.rules.decide import AnyCommand
 from shared.log import SessionAtPosition, SessionLog, StoredMessage, UpgradeNeeded, accept, commit
 
-POLL_SECONDS = 5.0  # after so long without a signal an open session's log is read
+POLL_SECONDS = 5.0  # after so long without a read an open session's log is read, whatever the feed says
 LATE_DRAFT_WAIT = 10.0  # seconds until a request for a draft ends; listeners get an answer that missed the snapshot
 PAGE_SIZE = 200
 
@@ -51,7 +52,7 @@ class SessionChannel:
         self.id = session_id
         self._core = core
         self._loaded: SessionAtPosition | None = None
-        self._subscriptions: list[BusSubscription] = []
+        self._subscriptions: list[Subscription] = []
         self._woken = asyncio.Event()
         self._wanted_version = 0.0  # the highest that was asked for since the last read
         self._change = asyncio.Event()
@@ -60,16 +61,12 @@ class SessionChannel:
         self._requests: set[asyncio.Task[Delta | None]] = set()
         self.upgrade_needed: UpgradeNeeded | None = None  # set if this release cannot read the session's newer events
 
-    async def refresh(self) -> Session:
+    async def refresh(self) -> SessionAtPosition:
         """The current session, after all new events have been sent to the listeners.
 
         Raises ApiError, UpgradeNeeded or one of UNAVAILABLE.
         """
-        return (await self.newest()).session
-
-    async def newest(self) -> SessionAtPosition:
-        """The current session with its position in the log. Raises as `refresh`."""
-        return await self._core.read_through_election(self._newest)
+        return await self._core.read_through_election(self._read)
 
     async def begin(self) -> Session:
         """The empty session of an id that this process has just made up: nothing is read.
@@ -101,28 +98,25 @@ class SessionChannel:
                 self.wake()
         return after, event
 
-    async def _newest(self, version: float = math.inf) -> SessionAtPosition:
+    async def _read(self, version: float = math.inf) -> SessionAtPosition:
+        """The session, after reading the log unless it is already at this version."""
         try:
-            return await self._catch_up(version)
+            async with self._lock:
+                if self._loaded is None:
+                    await self._subscribe()
+                    self._loaded = await load(self._core, self.id)
+                more = self._loaded.session.version < version
+                while more:
+                    tail = await self._core.log.read(self.id, after=self._loaded.position, limit=PAGE_SIZE, leader=True)
+                    for raw in tail:
+                        self._apply(raw, self._loaded)
+                    more = len(tail) == PAGE_SIZE
+                return self._loaded
         except UpgradeNeeded as newer:
             if self.upgrade_needed is None:
                 self.upgrade_needed = newer
                 self._notify_upgrade(newer)
             raise
-
-    async def _catch_up(self, version: float) -> SessionAtPosition:
-        """The session, after reading the log unless it is already at this version."""
-        async with self._lock:
-            if self._loaded is None:
-                await self._subscribe()
-                self._loaded = await load(self._core, self.id)
-            more = self._loaded.session.version < version
-            while more:
-                tail = await self._core.log.read(self.id, after=self._loaded.position, limit=PAGE_SIZE, leader=True)
-                for raw in tail:
-                    self._apply(raw, self._loaded)
-                more = len(tail) == PAGE_SIZE
-            return self._loaded
 
     @property
     def loaded(self) -> SessionAtPosition | None:
@@ -187,7 +181,7 @@ class SessionChannel:
             if self._loaded is None or self._loaded.session.version < work_version(delta):
                 # Clients drop a draft of work that they have not heard of: the event that began it comes first.
                 with suppress(*UNAVAILABLE, ApiError, UpgradeNeeded):
-                    await self._newest(work_version(delta))
+                    await self._read(work_version(delta))
             self._send_delta(delta)
 
     def _send_delta(self, delta: Delta) -> None:
@@ -197,21 +191,26 @@ class SessionChannel:
                 listener.on_delta(body)
 
     async def _follow(self) -> None:
-        """Read the log when a version is missing, and when nothing has woken it for POLL_SECONDS."""
+        """Read the log when a version is missing, and when it was not read for POLL_SECONDS."""
+        now = asyncio.get_running_loop().time
+        read_at = now()
         while True:
             try:
-                async with asyncio.timeout(POLL_SECONDS):
+                async with asyncio.timeout_at(read_at + POLL_SECONDS):
                     await self._woken.wait()
             except TimeoutError:
                 self._wanted_version = math.inf
             version, self._wanted_version = self._wanted_version, 0.0
             self._woken.clear()
+            if self._loaded and self._loaded.session.version >= version:
+                continue  # the signal of an event that is here already says nothing of others
             try:
-                await self._newest(version)
+                await self._read(version)
             except (*UNAVAILABLE, ApiError, UpgradeNeeded) as error:
                 log_.warning("cannot_follow", session_id=self.id, error=repr(error))
             except Exception:  # a bug that one event triggers must not end the following of later ones
                 log_.exception("cannot_follow", session_id=self.id)
+            read_at = now()
 
     def _apply(self, stored: StoredMessage, loaded: SessionAtPosition) -> None:
         after, event, _ = accept(loaded, stored)

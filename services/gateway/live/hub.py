@@ -137,7 +137,7 @@ class Follower:
 
     async def refresh(self) -> Session:
         """The session as it is now; later events are queued. Raises ApiError or one of UNAVAILABLE."""
-        session = await (self.channel.begin() if self._new else self.channel.refresh())
+        session = await self.channel.begin() if self._new else (await self.channel.refresh()).session
         self._subscription.go_live(session.version)
         return session
 

@@ -181,7 +181,8 @@ class SocketConnection:
         subscription = self._join(session_id)
         is_new, self._unused_id = begins and session_id == self._unused_id, ""
         try:
-            session = await (subscription.channel.begin() if is_new else subscription.channel.refresh())
+            channel = subscription.channel
+            session = await channel.begin() if is_new else (await channel.refresh()).session
             check_can_read(self._user, session)
             if begins and session.version:  # resent after a lost connection: perhaps no new event follows
                 self._send(subscription.audience(session).snapshot(session))
@@ -198,13 +199,13 @@ class SocketConnection:
         subscription.pause()
         try:
             with self._notice_if_slow(session_id):
-                session = await subscription.channel.refresh()
+                session = (await subscription.channel.refresh()).session
             if session.version == 0:
                 raise session_not_found(session_id)
             check_can_read(self._user, session)
             if session.works:
                 draft = await subscription.channel.draft()
-                session = await subscription.channel.refresh()
+                session = (await subscription.channel.refresh()).session
             else:
                 draft = None
             audience = subscription.audience(session)

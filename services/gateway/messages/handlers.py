@@ -88,7 +88,7 @@ class FollowedSession(Protocol):
     def loaded(self) -> SessionAtPosition | None:
         """The last known state, which may be behind the log; None before the first load."""
 
-    async def newest(self) -> SessionAtPosition:
+    async def refresh(self) -> SessionAtPosition:
         """The current state, read through the log's leader."""
 
     async def commit(
@@ -127,7 +127,7 @@ async def _act(
     cached = followed.loaded if followed else None
     fruitless, refused_after = 0, -1
     while True:
-        loaded = cached or (await followed.newest() if followed else await load(core, session_id))
+        loaded = cached or (await followed.refresh() if followed else await load(core, session_id))
         try:
             return await _decide_and_commit(message, loaded, sender, core, append)
         except ConcurrentChange as lost:

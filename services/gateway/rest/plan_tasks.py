@@ -252,7 +252,7 @@ class Caller:
                 wait = follower.wait_until_idle(result.version, body.timeout)
                 session = await while_connected(self._request, wait)
             else:
-                session = (await follower.channel.newest()).session
+                session = (await follower.channel.refresh()).session
         finally:
             follower.leave()
         return await plan_response(session, self.core)
