@@ -1,6 +1,6 @@
 """Approved writes while executors are killed: each happens exactly once or is reported as uncertain; none is lost.
 
-By default there are 10 sessions; `PARLEY_SESSIONS=200` is the long run. There is one kill for every two sessions, at a
+By default there are 6 sessions; `PARLEY_SESSIONS=200` is the long run. There is one kill for every two sessions, at a
 random moment up to 0.2 seconds after an action began, so that executors are killed during work.
 """
 
@@ -28,7 +28,7 @@ from tests.support.executors import executor
 from tests.support.stack import Person, working
 from tests.support.store import STORE
 
-SESSIONS = int(os.environ.get("PARLEY_SESSIONS", "10"))
+SESSIONS = int(os.environ.get("PARLEY_SESSIONS", "6"))
 AT_ONCE = 12
 SEED = int(os.environ.get("PARLEY_SEED", "7"))
 

@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-from packs.retail.store import Worlds
 from parley.events import facts, parse_event
 from parley.events.values import SessionSettings
-from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.domain.kernel import commands as c
 from shared.domain.kernel.session import Session
@@ -22,8 +20,8 @@ from shared.settings import Settings
 from tests.support.executors import executor
 from tests.support.flow_walk import waiting, walked
 from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
-from tests.support.stack import Person, working
-from tests.support.store import STORE
+from tests.support.stack import Person, running_plan_store, working
+from tests.support.store import STORE, orders_now
 
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 EMAIL = STORE["users"][ORDER["user_id"]]["email"]
@@ -45,21 +43,8 @@ async def approve(ann: Person, session: Session) -> None:
 
 
 async def count_refunds(settings: Settings) -> int:
-    worlds = Worlds(settings.retail_url, lambda: STORE)
-    await worlds.open()
-    after: Any = (await worlds.world("shared").dump())["orders"][ORDER["order_id"]]
-    await worlds.close()
-    return sum(entry["transaction_type"] == "refund" for entry in after["payment_history"])
-
-
-@asynccontextmanager
-async def running_plan_store(settings: Settings) -> AsyncIterator[None]:
-    plan_store = PlanStore(settings)
-    await plan_store.start()
-    try:
-        yield
-    finally:
-        await plan_store.stop()
+    order = (await orders_now(settings))[ORDER["order_id"]]
+    return sum(entry["transaction_type"] == "refund" for entry in order["payment_history"])
 
 
 class KillableExecutor:

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from packs.retail.store import Worlds
 from parley.events.values import Planning, SessionSettings
 from shared.bus import Bus
 from shared.domain.kernel import commands as c
@@ -13,7 +12,7 @@ from shared.llm import ModelByTask
 from shared.settings import Settings
 from tests.support.flow_walk import walked
 from tests.support.stack import Person, working
-from tests.support.store import STORE
+from tests.support.store import STORE, orders_now
 
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 USER: Any = STORE["users"][ORDER["user_id"]]
@@ -117,10 +116,7 @@ async def test_a_complaint_uses_the_retail_tools_and_its_change_needs_approval(
         await approve_planned_action(ann)
         session = await ann.phase("resting", "failed")
         assert (session.answer.text, tuple(walked(session))) == ("Your order is cancelled.", COMPLAINT_PATH)
-    worlds = Worlds(settings.retail_url, lambda: STORE)
-    await worlds.open()
-    assert (await worlds.world("shared").dump())["orders"][ORDER["order_id"]]["status"] == "cancelled"
-    await worlds.close()
+    assert (await orders_now(settings))[ORDER["order_id"]]["status"] == "cancelled"
 
 
 async def test_another_customers_order_is_not_changed(settings: Settings, bus: Bus, session_id: str) -> None:
