@@ -10,20 +10,15 @@ import pytest
 
 from parley.events import facts
 from parley.events.values import Service
-from services.gateway.app import build
-from services.gateway.ports import DeferredLog
-from services.plan_store.app import PlanStore
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
 from shared.domain.kernel.session import Session, undecided_actions
 from shared.domain.turn.files import object_name
 from shared.llm import ScriptedModel
 from shared.settings import Settings
-from shared.store import PlanStoreClient
 from tests.support.executors import executor
-from tests.support.gateway import gateway_settings, serving
 from tests.support.http_client import http_client
-from tests.support.stack import Person, running_plan_store, working
+from tests.support.stack import Person, running_plan_store, serving_gateway, working
 from tests.support.timeouts import WAIT_TIMEOUT
 
 WRITE = StepDraft(id="s1", tool="write_file", arguments={"name": "notes/tea.md", "text": "Green"}, text="Note the tea")
@@ -144,22 +139,14 @@ async def test_a_text_is_appended_once_even_if_the_executor_is_killed(
 @asynccontextmanager
 async def gateway(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
     """Ann's HTTP client of a gateway that loads sessions from plan_store."""
-    keys: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "ann=ka", "parley_secret": "s" * 40}
-    gateway_config = gateway_settings(**keys, nats_url=settings.nats_url, parley_home=settings.parley_home)
-    plan_store, gateway_bus = PlanStore(settings), Bus(gateway_config, "gateway")
-    await plan_store.start()
-    try:
-        async with (
-            serving(
-                build(gateway_config, gateway_bus, PlanStoreClient(gateway_bus), DeferredLog(gateway_bus))
-            ) as address,
-            http_client(
-                base_url=f"http://{address}/api/sessions", headers={"Authorization": "Bearer ka"}, timeout=60
-            ) as http,
-        ):
-            yield http
-    finally:
-        await plan_store.stop()
+    keys = {"parley_auth": "keys", "parley_api_keys": "ann=ka", "parley_secret": "s" * 40}
+    async with (
+        serving_gateway(settings, **keys) as address,
+        http_client(
+            base_url=f"http://{address}/api/sessions", headers={"Authorization": "Bearer ka"}, timeout=60
+        ) as http,
+    ):
+        yield http
 
 
 async def test_a_fork_keeps_its_files_when_its_parent_is_purged(settings: Settings, bus: Bus, session_id: str) -> None:

@@ -8,6 +8,8 @@ from typing import Any, cast
 from parley.events import SessionEvent
 from parley.events.values import Service, SessionSettings, Workflow
 from services.executor import app as executor
+from services.gateway import app as gateway
+from services.gateway.ports import DeferredLog
 from services.generator import app as generator
 from services.plan_store.app import PlanStore
 from services.planner import app as planner
@@ -21,11 +23,12 @@ from shared.llm.scripted import Scripted
 from shared.log import LogUnavailable, SessionAtPosition
 from shared.retry import retry_while_unavailable
 from shared.settings import Settings
-from shared.store import StoreReader
+from shared.store import PlanStoreClient, StoreReader
 from shared.story import Story
 from shared.testing import InMemoryStore
 from shared.worker import Handler, WorkerApplication, WorkerOverrides, worker_application
 from tests.support.bus import FakeBus
+from tests.support.gateway import gateway_settings, serving
 from tests.support.stories import approve
 from tests.support.timeouts import WAIT_TIMEOUT
 
@@ -88,6 +91,16 @@ async def running_plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
         yield service
     finally:
         await service.stop()
+
+
+@asynccontextmanager
+async def serving_gateway(settings: Settings, **chosen: Any) -> AsyncIterator[str]:
+    """A gateway and its plan_store on the real bus; yields `host:port`. `chosen` are the gateway's other settings."""
+    config = gateway_settings(nats_url=settings.nats_url, parley_home=settings.parley_home, **chosen)
+    bus = Bus(config, "gateway")
+    app = gateway.build(config, bus, PlanStoreClient(bus), DeferredLog(bus))
+    async with running_plan_store(settings), serving(app) as address:
+        yield address
 
 
 late_reads = retry_while_unavailable(LogUnavailable, timeout=WAIT_TIMEOUT)  # a busy machine is slow

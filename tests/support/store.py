@@ -22,12 +22,16 @@ async def checked(ask: CheckCalls) -> tuple[str, ...]:
     return Violations.model_validate_json(answer).violations
 
 
-async def orders_now(settings: Settings, world: str = "shared") -> dict[str, Any]:
-    """The orders as this world has them now."""
+async def store_now(settings: Settings, world: str = "shared") -> dict[str, Any]:
+    """All documents of this world as they are now."""
     worlds = Worlds(settings.retail_url, lambda: STORE)
     await worlds.open()
     try:
-        orders: Any = (await worlds.world(world).dump())["orders"]
+        return dict(await worlds.world(world).dump())
     finally:
         await worlds.close()
-    return dict(orders)
+
+
+async def orders_now(settings: Settings, world: str = "shared") -> dict[str, Any]:
+    orders: dict[str, Any] = (await store_now(settings, world))["orders"]
+    return orders
