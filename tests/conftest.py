@@ -32,7 +32,7 @@ SHARING_A_PARLEY = tuple(
     for names in (
         (
             *("page", "page_accessibility", "page_actions", "page_failures", "page_plan_keys", "page_polling"),
-            *("page_renders", "page_tools"),
+            "page_renders",
         ),
         (
             *("chaos", "cli", "examples", "page_execution_plan", "page_plan_approval", "page_plan_states"),

@@ -139,23 +139,6 @@ async def test_a_request_sent_again_after_a_reload_is_recorded_once(person: Pers
     await expect(tab("journal")).not_to_contain_text("sending")
 
 
-async def test_two_tabs_show_the_same_session_live(person: Person, running: RunningParley) -> None:
-    first = await person.tab()
-    await first.to_plan()
-    second = await person.tab(f"/s/{first.session_id}")
-    await second.wait_for("approve")
-    await running.add_fault(**SLOW_PLAN)
-    await first.send_feedback("Add a step to write a short help text")
-    await first.wait_for("draft", "calculator")
-    await second.wait_for("draft", "calculator")
-    await second.wait_for("plan-review", "Plan 2")
-    assert await first.steps() == await second.steps()
-    await second.click("approve")
-    await first.wait_for_state("code_approval")
-    await second.wait_for_state("code_approval")
-    assert await first.journal() == await second.journal()
-
-
 async def test_approving_an_old_version_is_refused_with_a_hint(person: Person) -> None:
     first = await person.tab()
     await first.to_plan()

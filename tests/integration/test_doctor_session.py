@@ -24,15 +24,9 @@ from shared.worker import WorkContext
 from tests.conftest import person
 from tests.support.inbox import Inbox, consuming, store, until_idle
 from tests.support.newer_release import newer_message
-from tests.support.stack import Person, running_plan_store, working
+from tests.support.stack import Person, working
 
 Capture = pytest.CaptureFixture[str]
-
-
-@pytest.fixture
-async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
-    async with running_plan_store(settings) as service:
-        yield service
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from shared.domain.kernel import commands as c
 from shared.domain.kernel.session import Session
 from shared.settings import Settings
 from tests.support.executors import executor
-from tests.support.flow_walk import waiting, walked
+from tests.support.flow_walk import walked
 from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
 from tests.support.stack import Person, running_plan_store, working
 from tests.support.store import STORE, orders_now
@@ -34,12 +34,6 @@ async def start_session(bus: Bus, session_id: str, text: str) -> Person:
     ann = Person(bus, session_id)
     await ann.does(c.Say(text=text, workflow="flow", settings=SessionSettings(confirm="nothing")))
     return ann
-
-
-async def approve(ann: Person, session: Session) -> None:
-    assert session.phase == "awaiting_approval", (session.failure, session.answer.text)
-    action = waiting(session)
-    await ann.does(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
 
 
 async def count_refunds(settings: Settings) -> int:
@@ -104,7 +98,7 @@ async def test_a_path_is_unchanged_when_executors_are_killed_within_nodes(settin
         await killable.restart_killed()  # during the call of the model
         paused = await ann.phase("awaiting_approval", "resting", "failed")
         killed = await kill_at_start_of(killable, bus, paused, "cancel_order")
-        await approve(ann, paused)
+        await ann.allows()
         session = await ann.phase("resting", "failed", "awaiting_input")
         assert killed.is_set()
         assert (session.rest_reason, walked(session)) == ("answered", COMPLAINT_PATH), (

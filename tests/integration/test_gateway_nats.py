@@ -25,15 +25,8 @@ from shared.store import PlanStoreClient
 from tests.support.gateway import Client, client, serving
 from tests.support.http_client import http_client
 from tests.support.nats import NatsServer, kill9
-from tests.support.stack import running_plan_store
 from tests.support.stories import CODE, Conversation
 from tests.support.timeouts import WAIT_TIMEOUT
-
-
-@pytest.fixture
-async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
-    async with running_plan_store(settings) as service:
-        yield service
 
 
 @pytest.fixture

@@ -12,11 +12,6 @@ from shared.domain.kernel import commands as c
 from tests.support.gateway import Client, World, client, serving
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 async def _follow(her: Client, version: int) -> None:
     """Read messages until this version."""
     while version not in her.versions:
