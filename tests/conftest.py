@@ -30,8 +30,14 @@ SLOW = ("e2e", "integration", "contract")
 SHARING_A_PARLEY = tuple(
     tuple(f"tests/e2e/test_{name}.py" for name in names)
     for names in (
-        ("page", "page_accessibility", "page_actions", "page_failures", "page_tools"),
-        ("cli", "plain_client", "tasks", "permissions", "wheel", "chaos"),
+        (
+            *("page", "page_accessibility", "page_actions", "page_failures", "page_plan_keys", "page_polling"),
+            "page_renders",
+        ),
+        (
+            *("chaos", "cli", "examples", "page_execution_plan", "page_plan_approval", "page_plan_states"),
+            *("page_steering", "page_templates", "permissions", "plain_client", "tasks", "wheel"),
+        ),
     )
 )
 # Each row reads the same sources, or makes the same search through all states of a session, and keeps what it found.

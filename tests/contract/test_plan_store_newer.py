@@ -27,9 +27,9 @@ from shared.log import commit, guard_headers
 from shared.store_api import PurgeSession, StoreError
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.contract.test_plan_store_requests import Client
-from tests.contract.test_plan_store_scheduler import Broker
 from tests.logs.exporter import export
 from tests.logs.recorded import load, names
+from tests.support.broker import Broker
 from tests.support.newer_release import NEEDS, newer_message
 from tests.support.stories import Conversation
 

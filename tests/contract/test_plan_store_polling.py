@@ -6,7 +6,6 @@ import pytest
 
 from parley.events.values import SessionSettings, Step, Waiting
 from parley.protocol.tools import PollNow, PollResult
-from services.plan_store.database import ProjectionDatabase
 from services.plan_store.projection.projector import Projector
 from services.plan_store.scheduler.polling import read_timer
 from services.plan_store.scheduler.scheduler import Scheduler
@@ -14,17 +13,12 @@ from shared.domain.kernel import commands as c
 from shared.domain.kernel.session import Session
 from shared.domain.steps.polling import polls_by_action
 from shared.testing import InMemoryLog
-from tests.contract.test_plan_store_scheduler import Broker, Clock
+from tests.support.broker import Broker, Clock
 from tests.support.stories import Conversation, approve
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 NEW, SENT = PollResult(value={"status": "new"}), PollResult(value={"status": "sent"})
 MET = PollResult(value={"status": "delivered"}, met=True)
-
-
-@pytest.fixture
-def broker() -> Broker:
-    return Broker()
 
 
 class ManualClock(Clock):
@@ -41,15 +35,6 @@ class ManualClock(Clock):
 @pytest.fixture
 def clock() -> Clock:
     return ManualClock()
-
-
-@pytest.fixture
-def scheduler(
-    log: InMemoryLog, database: ProjectionDatabase, projector: Projector, broker: Broker, clock: Clock
-) -> Scheduler:
-    scheduler = Scheduler(broker, log, database, projector, stuck_work_timeout=120, now=clock)
-    projector.on_projected = scheduler.session_projected
-    return scheduler
 
 
 async def begin_polling(log: InMemoryLog, clock: Clock, *every: int, waits: int = 0, **settings: int) -> Conversation:

@@ -6,90 +6,22 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from parley.events.values import ActionSpec, SessionSettings, Step, Waiting
-from parley.protocol.tools import TOOLS_POLL, PollNow, PollResult
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.operations.dead_letters import dismiss, list_dead
 from services.plan_store.operations.rebuild import rebuild_from
 from services.plan_store.projection.projector import Projector
 from services.plan_store.scheduler.scheduler import Scheduler
 from shared import store_api as api
-from shared.bus import BusUnavailable, ConsumerState, Delivery, Unprocessable
+from shared.bus import Delivery, Unprocessable
 from shared.domain.kernel import commands as c
 from shared.domain.steps.waiting_steps import next_wake
 from shared.story import finish_action
 from shared.testing import InMemoryLog
+from tests.support.broker import Broker, Clock
 from tests.support.stories import STEPS, Conversation, approve, spent
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER"
-
-
-class Broker:
-    """Timers, consumer positions and the executor's answers, in memory."""
-
-    def __init__(self) -> None:
-        self.armed: dict[str, tuple[datetime, bytes]] = {}
-        self.done: dict[str, int] = {}  # by consumer: the position up to which every message is acknowledged
-        self.down = False
-        self.answers: list[PollResult | None] = []  # the executor's next answers to polls; None: it is unavailable
-        self.polled: list[PollNow] = []
-
-    async def arm(self, session_id: str, kind: str, at: datetime, payload: bytes) -> None:
-        if self.down:
-            raise BusUnavailable("no broker")
-        self.armed[f"{session_id}.{kind}"] = at, payload
-
-    async def disarm(self, session_id: str, kind: str) -> None:
-        self.armed.pop(f"{session_id}.{kind}", None)
-
-    async def timer(self, session_id: str, kind: str) -> bytes | None:
-        armed = self.armed.get(f"{session_id}.{kind}")
-        return armed[1] if armed else None
-
-    async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes:  # noqa: ASYNC109
-        assert subject == TOOLS_POLL
-        self.polled.append(PollNow.model_validate_json(data))
-        if (answer := self.answers.pop(0)) is None:
-            raise BusUnavailable("no executor")
-        return answer.model_dump_json().encode()
-
-    async def consumer_state(self, durable: str) -> ConsumerState:
-        done = self.done.get(durable, 2**60)
-        return ConsumerState(
-            delivered=2**60, acknowledged=done, pending=1, unacknowledged=1, redelivered=0, has_waiting_pull=True
-        )
-
-    def fire(self, session_id: str, kind: str = "approval") -> Delivery:
-        return Delivery(f"timerfired.{session_id}.{kind}", self.armed[f"{session_id}.{kind}"][1], 1, 1)
-
-
-class Clock:
-    """The current time plus `ahead`, which the test sets."""
-
-    def __init__(self) -> None:
-        self.ahead = timedelta()
-
-    def __call__(self) -> datetime:
-        return datetime.now(UTC) + self.ahead
-
-
-@pytest.fixture
-def broker() -> Broker:
-    return Broker()
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def scheduler(
-    log: InMemoryLog, database: ProjectionDatabase, projector: Projector, broker: Broker, clock: Clock
-) -> Scheduler:
-    scheduler = Scheduler(broker, log, database, projector, stuck_work_timeout=120, now=clock)
-    projector.on_projected = scheduler.session_projected
-    return scheduler
 
 
 def advisory(position: int, consumer: str = "planner") -> Delivery:

@@ -218,3 +218,38 @@ class Tab:
     async def overflow(self) -> int:
         """How many pixels the page is wider than the window."""
         return int(await self.page.evaluate("document.scrollingElement.scrollWidth - innerWidth"))
+
+
+class PausableSocket:
+    """A WebSocket route that can hold back the gateway's messages, or those `of_page`, and release them later."""
+
+    def __init__(self, *, of_page: bool = False) -> None:
+        self._of_page = of_page
+        self._messages: list[str | bytes] | None = None
+        self._forward: Callable[[str | bytes], None] | None = None
+
+    async def handle(self, page: WebSocketRoute) -> None:
+        gateway = page.connect_to_server()
+        sender, receiver = (page, gateway) if self._of_page else (gateway, page)
+        receiver.on_message(sender.send)
+        self._forward = receiver.send
+        sender.on_message(self._on_message)
+
+    def _on_message(self, message: str | bytes) -> None:
+        assert self._forward
+        if self._messages is None:
+            self._forward(message)
+        else:
+            self._messages.append(message)
+
+    def hold(self) -> None:
+        self._messages = []
+
+    def drop(self) -> None:
+        """Drops the messages that were held back."""
+        self._messages = None
+
+    def release(self) -> None:
+        messages, self._messages = self._messages or [], None
+        for message in messages:
+            self._on_message(message)

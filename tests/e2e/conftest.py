@@ -16,6 +16,7 @@ from tests.e2e.browser import Person, chromium
 from tests.e2e.cli_runner import Cli
 from tests.e2e.parley_process import RunningParley, running_parley
 from tests.support.http_server import HttpServer, http_server
+from tests.support.parley import InProcess, in_process
 
 HERE = Path(__file__).parent
 
@@ -48,6 +49,13 @@ async def running(stack: RunningParley) -> RunningParley:
     await stack.wait_until_ready()
     await stack.clear_faults()
     return stack
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="package")
+async def parley(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProcess]:
+    """A Parley in this process, with a scripted model, for the tests of one file."""
+    async with in_process(tmp_path_factory.mktemp("home")) as parley:
+        yield parley
 
 
 @pytest.fixture

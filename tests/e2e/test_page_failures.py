@@ -46,17 +46,6 @@ async def test_a_draft_is_completed_after_the_bus_is_killed(person: Person, runn
     await tab.check_reload()
 
 
-async def test_a_draft_is_completed_after_its_service_is_killed(person: Person, running: RunningParley) -> None:
-    tab = await person.tab()
-    await running.add_fault(task="text_plan", token_delay=0.2, times=1)
-    await tab.send("Help me create a simple calculator")
-    await tab.wait_for("draft", "calculator")
-    running.kill9("planner")
-    await tab.wait_for_state("text_plan_approval")
-    await expect(tab("plan-card")).to_have_count(1)
-    await running.wait_until_ready()
-
-
 async def test_a_model_failure_shows_its_reason_and_can_be_retried(person: Person, running: RunningParley) -> None:
     tab = await person.tab()
     await running.add_fault(fault="500", times=9)

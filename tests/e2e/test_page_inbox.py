@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 
-import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
@@ -15,17 +14,11 @@ from tests.e2e.browser import Tab
 from tests.e2e.keyboard import Keyboard
 from tests.e2e.store_user import DELIVERED, ESCALATED, PENDING, TWO_ORDERS, Customer, Replies, cancel_replies
 from tests.support.http_client import http_client
-from tests.support.parley import InProcess, in_process
+from tests.support.parley import InProcess
 from tests.support.store import STORE
 from tests.support.timeouts import WAIT_TIMEOUT
 
 WHY = "The request was handed over to a person."
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="package")
-async def parley(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProcess]:
-    async with in_process(tmp_path_factory.mktemp("home")) as parley:
-        yield parley
 
 
 @pytest_asyncio.fixture(loop_scope="package")

@@ -6,14 +6,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, WebSocketRoute, expect
 
 from tests.e2e.browser import NARROW, WIDE, Tab
 from tests.e2e.store_user import FIND_CUSTOMER, ONE_ORDER, READ_ORDERS, Customer, Replies, call, cancel_replies, turn
-from tests.support.bus import FakeBus
-from tests.support.parley import InProcess, in_process
+from tests.support.parley import InProcess
 
 REVERSED, HIDDEN = "\u202eelcycer\u202c", "\u200b\U000e006f"
 ESCAPED = "<U+202E>elcycer<U+202C>"
@@ -42,12 +40,6 @@ access = "user"
 if access != "user\u202e \u2066# admins only\u2069 \u2066":
     print("you are an admin\u200b")
 """
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="package")
-async def parley(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProcess]:
-    async with in_process(tmp_path_factory.mktemp("home"), FakeBus()) as parley:
-        yield parley
 
 
 @pytest_asyncio.fixture(loop_scope="package")

@@ -8,15 +8,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from tests.e2e.browser import Person, Tab
 from tests.e2e.parley_process import Json
 from tests.e2e.store_user import DELIVERED, PENDING, USER
 from tests.support.http_client import http_client
-from tests.support.parley import InProcess, in_process
+from tests.support.parley import InProcess
 
 FIND, LOOK, CANCEL = "Find the customer", "Look at the order", "Cancel it"
 ORDER = {"order_id": PENDING[0]}
@@ -41,12 +39,6 @@ OFFER = {
     "steps": [*STEPS[:2], OTHER_STEP | {"arguments": {"order_id": DELIVERED[0]}, "after": ["s1"]}],
     "notes": "",
 }
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="package")
-async def parley(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProcess]:
-    async with in_process(tmp_path_factory.mktemp("home")) as parley:
-        yield parley
 
 
 class Replies:

@@ -1,13 +1,11 @@
 """Approving an execution plan on the page, with previews, preapproved steps, and a separate start."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest_asyncio
-from playwright.async_api import Browser, WebSocketRoute, expect
+from playwright.async_api import expect
 
 from parley.client import Parley
-from tests.e2e.browser import Person, Tab
+from tests.e2e.browser import PausableSocket, Person, Tab
 from tests.e2e.parley_process import RunningParley
 from tests.e2e.store_user import PENDING, USER
 
@@ -34,42 +32,13 @@ FIND = {
 LOOK_STEPS = [FIND, look("s1", PENDING[0]) | {"after": ["s0"]}, look("s2", PENDING[1]) | {"after": ["s0"]}]
 
 
-@pytest_asyncio.fixture(loop_scope="package")
-async def person(browser: Browser, running: RunningParley) -> AsyncIterator[Person]:
-    async with Person(browser, running.url) as person:
-        yield person
-
-
-class PausableSocket:
-    """A WebSocket route that can hold back the page's messages."""
-
-    def __init__(self) -> None:
-        self.paused = False
-        self._messages: list[str | bytes] = []
-
-    def __call__(self, page: WebSocketRoute) -> None:
-        self._server = page.connect_to_server()
-        page.on_message(self._pass)
-
-    def _pass(self, message: str | bytes) -> None:
-        if self.paused:
-            self._messages.append(message)
-        else:
-            self._server.send(message)
-
-    def release(self) -> None:
-        self.paused = False
-        for message in self._messages:
-            self._server.send(message)
-
-
 async def open_stored_plan(
     person: Person, running: RunningParley, *steps: dict[str, Any], socket: PausableSocket | None = None
 ) -> Tab:
     """A tab with this plan in review, in a session with its own copy of the store."""
     async with Parley(running.url) as parley:
         plan = await parley.execution_plans.store("Cancel both orders", steps, settings=OWN_WORLD)
-    tab = await person.tab(f"/s/{plan.session_id}", route_socket=socket)
+    tab = await person.tab(f"/s/{plan.session_id}", route_socket=socket.handle if socket else None)
     await tab.wait_for("plan-review", "Plan 1")
     return tab
 
@@ -106,14 +75,14 @@ async def test_a_plan_previews_its_changes_and_is_started_later(person: Person, 
 async def test_approving_together_covers_only_what_was_shown(person: Person, running: RunningParley) -> None:
     """Another client declines one action before the page's approvals arrive, so only the other action is approved."""
     changes = [cancel(f"c{at}", f"{{{{steps.s{at}.output.order_id}}}}") for at in (1, 2)]
-    socket = PausableSocket()
+    socket = PausableSocket(of_page=True)
     tab = await open_stored_plan(person, running, *LOOK_STEPS, *changes, socket=socket)
     await tab.click("approve")
     await tab.wait_for("approve-all")
     async with Parley(running.url) as parley:
         session = parley.session(tab.session_id)
         first = (await session.snapshot()).approval_request.actions[0]  # type: ignore[union-attr]
-        socket.paused = True
+        socket.hold()
         await tab.click("approve-all")
         await session.send(type="approval", approved=False, action_id=first.action_id, hash=first.hash)
     socket.release()

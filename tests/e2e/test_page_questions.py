@@ -3,15 +3,11 @@
 The bus, the log and the model are fakes in this process. Everything else is real.
 """
 
-from collections.abc import AsyncIterator
-
-import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from tests.e2e.browser import Person, Tab
 from tests.e2e.keyboard import Keyboard
-from tests.support.parley import InProcess, in_process
+from tests.support.parley import InProcess
 
 COLOUR, EXTRAS, NAME = (
     "Which colour should the snake have?",
@@ -26,12 +22,6 @@ ASK = {
     "more": [{"text": EXTRAS, "options": LABELS, "several": True}, {"text": NAME}],
 }
 PLAN = {"goal": "A snake game", "steps": ["Draw the snake", "Test it"], "notes": ""}
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="package")
-async def parley(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProcess]:
-    async with in_process(tmp_path_factory.mktemp("home")) as parley:
-        yield parley
 
 
 async def asked(person: Person, parley: InProcess) -> Tab:

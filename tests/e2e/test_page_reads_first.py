@@ -4,8 +4,9 @@ from pathlib import Path
 
 from playwright.async_api import Browser, expect
 
-from tests.e2e.browser import Person, Tab
-from tests.e2e.parley_process import running_parley
+from tests.e2e.browser import Tab
+from tests.e2e.store_user import NO_MORE_TURNS, Customer, call, turn
+from tests.support.parley import in_process
 
 TOOLS = '''
 import asyncio
@@ -43,10 +44,10 @@ async def test_a_change_is_on_the_page_while_a_look_up_runs_and_is_decided_on_af
     (tmp_path / "packs").mkdir()
     (tmp_path / "packs" / "slow.py").write_text(TOOLS)
     async with (
-        running_parley(tmp_path, PARLEY_PACKS_DIR=str(tmp_path / "packs")) as running,
-        Person(browser, running.url) as person,
+        in_process(tmp_path, parley_packs_dir=tmp_path / "packs") as parley,
+        Customer(browser, parley) as customer,
     ):
-        tab, awaited, made = await changing_tab(person, tmp_path, "first")
+        tab, awaited, made = await changing_tab(customer, tmp_path, "first")
         assert await tab.visual_problems("reads first") == []
         awaited.touch()
         await expect(tab("action-approve")).to_be_enabled()
@@ -54,7 +55,7 @@ async def test_a_change_is_on_the_page_while_a_look_up_runs_and_is_decided_on_af
         await tab.wait_for_state("completed")
         assert made.exists()
 
-        tab, awaited, made = await changing_tab(person, tmp_path, "second")
+        tab, awaited, made = await changing_tab(customer, tmp_path, "second")
         await tab.page.clock.fast_forward(31_000)  # so long a look-up holds no decision up
         await tab.click("action-approve")
         await expect(tab("action-request")).to_be_hidden()
@@ -64,13 +65,19 @@ async def test_a_change_is_on_the_page_while_a_look_up_runs_and_is_decided_on_af
         assert made.exists()
 
 
-async def changing_tab(person: Person, folder: Path, name: str) -> tuple[Tab, Path, Path]:
+async def changing_tab(customer: Customer, folder: Path, name: str) -> tuple[Tab, Path, Path]:
     """A tab with a change beside a running look-up. Also the file that ends the look-up, and the one that is made."""
     awaited, made = folder / f"{name}-awaited", folder / f"{name}-made"
-    tab = await person.tab()
+    calls = (
+        call("wait_for_file", "Wait for a file", path=str(awaited)),
+        call("make_file", "Make a file", path=str(made)),
+    )
+    verdict = {"status": "success", "next_action": "complete", "reasoning": "Both were done."}
+    answer = {"text": "It is there.", "confidence": 0.9, "evidence": []}
+    replies = {"turn": [turn("Wait and make", *calls, final=True), NO_MORE_TURNS], "turn_verdict": verdict}
+    tab = await customer.open_start_page(replies | {"answer": answer})
     await tab.page.clock.install()
-    await tab("workflow").get_by_text("Act with tools").click()
-    await tab.send(f'Call wait_for_file with {{"path": "{awaited}"}} and call make_file with {{"path": "{made}"}}')
+    await tab.send(f"Wait, and make {name}")
     await tab.wait_for("action-request", "make_file")
     await expect(tab("action-approve")).to_be_disabled()
     return tab, awaited, made

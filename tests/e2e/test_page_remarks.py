@@ -4,27 +4,18 @@ The bus, the log and the model are fakes in this process. Everything else is rea
 """
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from tests.e2e.browser import Person, Tab
 from tests.e2e.parley_process import Json
 from tests.e2e.store_user import NO_MORE_TURNS, ONE_ORDER, Customer, cancel_replies
-from tests.support.parley import InProcess, in_process
+from tests.support.parley import InProcess
 
 PLAN = {"goal": "A calculator", "steps": ["Add the numbers", "Test it"], "notes": ""}
 ANSWER_TEXT = "The second step tests the first."
 REPLY = {"kind": "answer", "text": ANSWER_TEXT}
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="package")
-async def parley(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProcess]:
-    async with in_process(tmp_path_factory.mktemp("home")) as parley:
-        yield parley
 
 
 async def test_a_question_about_a_plan_keeps_it_in_review(browser: Browser, parley: InProcess) -> None:

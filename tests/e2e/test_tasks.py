@@ -137,37 +137,3 @@ async def test_the_command_prompts_for_its_options_on_a_terminal(running: Runnin
     results = json.loads((running.home / "tasks.json").read_text())
     assert_valid(results)
     assert [result["spent"]["model_calls"] for result in results] == [1, 1]
-
-
-async def test_events_arrive_once_and_in_order_although_the_gateway_is_killed(running: RunningParley) -> None:
-    order_id, order = next(
-        (key, candidate) for key, candidate in SHOP.data["orders"].items() if candidate["status"] == "pending"
-    )
-    email = SHOP.data["users"][order["user_id"]]["email"]
-    async with Parley(running.url) as parley:
-        session = await parley.start(f"Please cancel order {order_id}.", workflow="agentflow", settings=OWN_WORLD)
-        versions: list[int] = []
-
-        async def follow() -> None:
-            async for event in session.events():
-                versions.append(event.version)
-                if event.type == "answer.given":
-                    return
-
-        following = asyncio.create_task(follow())
-        view = await session.wait()
-        assert view.question is not None
-        running.kill9("gateway")
-        await session.answer(f"My e-mail is {email}.")
-        view = await session.wait()
-        while view.phase == "awaiting_input":
-            await session.answer("No longer needed.")
-            view = await session.wait()
-        assert view.approval_request is not None
-        [action] = view.approval_request.actions
-        assert action.tool == "cancel_pending_order"
-        await session.approve(action.action_id)
-        view = await session.wait()
-        await asyncio.wait_for(following, WAIT_TIMEOUT)
-        assert view.answer
-        assert versions == list(range(1, len(versions) + 1))

@@ -1,26 +1,23 @@
 """The workflow `agentflow` on a real bus and the real retail store: turns, approvals, writes, verdicts, answers."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from pydantic import BaseModel
 
 from packs.retail.policy import RULES
-from packs.retail.store import Worlds
 from parley.events import facts
-from parley.events.values import SessionSettings
 from services.executor.sources.packs import own_world_name
 from services.generator.agentflow import AnswerDraft
 from services.planner.agentflow_prompt import Planned, TurnDraft
 from shared.bus import Bus
 from shared.domain.kernel import commands as c
-from shared.domain.kernel.session import Session
 from shared.llm import ScriptedModel
 from shared.settings import Settings
+from tests.support import stack
 from tests.support.prompt_sections import sections_of
-from tests.support.stack import Person, working
-from tests.support.store import STORE
+from tests.support.stack import Person
+from tests.support.store import STORE, orders_now
 
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 USER: Any = STORE["users"][ORDER["user_id"]]
@@ -41,38 +38,20 @@ def answer(text: str = "It is cancelled.", *evidence: str) -> AnswerDraft:
     return AnswerDraft(text=text, confidence=0.9, evidence=list(evidence))
 
 
-@asynccontextmanager
-async def open_session(
+def open_session(
     settings: Settings,
     bus: Bus,
     session_id: str,
     *replies: BaseModel,
     text: str = "Cancel my order",
     **session_settings: Any,
-) -> AsyncIterator[tuple[Person, ScriptedModel]]:
-    """A user who has sent a request, and a model with scripted replies."""
-    model = ScriptedModel(*replies)
-    async with working(settings, model):
-        ann = Person(bus, session_id)
-        await ann.does(c.Say(text=text, workflow="agentflow", settings=SessionSettings(**session_settings)))
-        yield ann, model
-
-
-async def allow(ann: Person, session: Session) -> None:
-    assert session.turn
-    for action in session.turn.actions:
-        if action.status == "planned" and action.spec.approval_reason:
-            await ann.does(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
+) -> AbstractAsyncContextManager[tuple[Person, ScriptedModel]]:
+    return stack.open_session(settings, bus, session_id, *replies, text=text, workflow="agentflow", **session_settings)
 
 
 async def stored(settings: Settings, world: str) -> Any:
     """The order as this world has it now."""
-    worlds = Worlds(settings.retail_url, lambda: STORE)
-    await worlds.open()
-    try:
-        return (await worlds.world(world).dump())["orders"][ORDER["order_id"]]
-    finally:
-        await worlds.close()
+    return (await orders_now(settings, world))[ORDER["order_id"]]
 
 
 async def test_a_request_is_planned_approved_carried_out_and_answered(
@@ -84,7 +63,7 @@ async def test_a_request_is_planned_approved_carried_out_and_answered(
         assert waiting.turn
         assert waiting.turn.actions[0].spec.approval_reason == "it changes something"
         assert (await stored(settings, "shared"))["status"] == "pending"
-        await allow(ann, waiting)
+        await ann.allows()
         session = await ann.phase("resting", "failed")
         assert (session.rest_reason, session.answer.text) == ("answered", "It is cancelled.")
         assert (await stored(settings, "shared"))["status"] == "cancelled"
@@ -108,7 +87,7 @@ async def test_a_query_needs_approval_and_its_result_reaches_the_generator(
         waiting = await ann.phase("awaiting_approval")
         assert waiting.turn
         assert waiting.turn.actions[0].spec.approval_reason == "this is the SQL that will run"
-        await allow(ann, waiting)
+        await ann.allows()
         session = await ann.phase("resting", "failed")
         assert session.answer.text == "There are 1000."
         assert [event.rule for event in await ann.events() if isinstance(event, facts.TurnVerified)] == [

@@ -1,14 +1,13 @@
 """Interrupted agentflow sessions: stop and resume, exhausted budgets, missing approvals, pauses."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from typing import Any, cast
 
 import pytest
 from pydantic import BaseModel
 
-from parley.events.values import Effect, SessionSettings
+from parley.events.values import Effect
 from parley.protocol.tools import TOOLS_LIST, ToolSpec
 from services.executor.handlers import Executor
 from services.executor.tool_requests import ToolRequests
@@ -22,7 +21,7 @@ from shared.llm import ScriptedModel
 from shared.settings import Settings
 from shared.worker import WorkerApplication, WorkerOverrides
 from tests.support import stack
-from tests.support.stack import Person, working
+from tests.support.stack import Person
 from tests.support.timeouts import WAIT_TIMEOUT
 
 
@@ -87,15 +86,11 @@ def controlled(monkeypatch: pytest.MonkeyPatch) -> ControlledTools:
     return controlled
 
 
-@asynccontextmanager
-async def open_session(
+def open_session(
     settings: Settings, bus: Bus, session_id: str, *replies: BaseModel, **session_settings: Any
-) -> AsyncIterator[tuple[Person, ScriptedModel]]:
-    model = ScriptedModel(*replies)
-    async with working(settings, model):
-        ann = Person(bus, session_id)
-        await ann.does(c.Say(text="Look and send", workflow="agentflow", settings=SessionSettings(**session_settings)))
-        yield ann, model
+) -> AbstractAsyncContextManager[tuple[Person, ScriptedModel]]:
+    request = {"text": "Look and send", "workflow": "agentflow"}
+    return stack.open_session(settings, bus, session_id, *replies, **request, **session_settings)
 
 
 async def test_a_stopped_read_runs_again_after_a_retry(

@@ -4,7 +4,7 @@ from parley.events import facts
 from services.planner.agentflow_prompt import NothingToDo, Planned
 from shared.bus import Bus
 from shared.settings import Settings
-from tests.integration.test_agentflow import CANCEL, ORDER, WHO, allow, answer, open_session, stored, turn
+from tests.integration.test_agentflow import CANCEL, ORDER, WHO, answer, open_session, stored, turn
 
 DETAILS = Planned(tool="get_user_details", arguments={"user_id": "{{calls.1.output}}"}, text="Read the customer")
 READ = Planned(tool="get_order_details", arguments={"order_id": ORDER["order_id"]}, depends_on=[2], text="Read it")
@@ -26,7 +26,7 @@ async def test_to_identify_read_and_change_is_one_turn_whose_change_asks_with_it
         assert waiting.turn.actions[1].spec.arguments == {"user_id": ORDER["user_id"]}
         asked = waiting.turn.actions[3].spec.arguments
         assert asked == {"order_id": ORDER["order_id"], "reason": "no longer needed"}
-        await allow(ann, waiting)
+        await ann.allows()
         assert (await ann.phase("resting", "failed")).answer.text == "It is cancelled."
         assert (await stored(settings, "shared"))["status"] == "cancelled"
         assert [prompt.role for prompt in model.prompts] == ["planner", "generator"]

@@ -1,6 +1,6 @@
 """Approved writes while executors are killed: each happens exactly once or is reported as uncertain; none is lost.
 
-By default there are 10 sessions; `PARLEY_SESSIONS=200` is the long run. There is one kill for every two sessions, at a
+By default there are 6 sessions; `PARLEY_SESSIONS=200` is the long run. There is one kill for every two sessions, at a
 random moment up to 0.2 seconds after an action began, so that executors are killed during work.
 """
 
@@ -14,21 +14,18 @@ from typing import Any
 
 import pytest
 
-from packs.retail.store import Worlds
 from parley.events import facts, parse_event
 from services.generator.agentflow import AnswerDraft
-from services.plan_store.app import PlanStore
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
 from shared.bus import Bus
-from shared.domain.kernel import commands as c
 from shared.llm import Prompt, ScriptedModel
 from shared.llm.scripted import Scripted
 from shared.settings import Settings
 from tests.support.executors import executor
-from tests.support.stack import Person, working
-from tests.support.store import STORE
+from tests.support.stack import Person, running_plan_store, working
+from tests.support.store import STORE, store_now
 
-SESSIONS = int(os.environ.get("PARLEY_SESSIONS", "10"))
+SESSIONS = int(os.environ.get("PARLEY_SESSIONS", "6"))
 AT_ONCE = 12
 SEED = int(os.environ.get("PARLEY_SEED", "7"))
 
@@ -99,18 +96,17 @@ class Executors:
 
 @asynccontextmanager
 async def killed_at_random(settings: Settings, bus: Bus) -> AsyncIterator[Executors]:
-    plan_store, executors = PlanStore(settings), Executors(settings)
-    await plan_store.start()
+    executors = Executors(settings)
     await asyncio.gather(executors.start(), executors.start())
     killing = asyncio.create_task(executors.kill_some(bus, random.Random(SEED)))
     try:
-        yield executors
+        async with running_plan_store(settings):
+            yield executors
     finally:
         killing.cancel()
         with suppress(asyncio.CancelledError):
             await killing
         await executors.stop()
-        await plan_store.stop()
 
 
 async def run_cancellation(bus: Bus, session_id: str, order: Any) -> list[Any]:
@@ -118,11 +114,8 @@ async def run_cancellation(bus: Bus, session_id: str, order: Any) -> list[Any]:
     ann = Person(bus, session_id)
     email = STORE["users"][order["user_id"]]["email"]
     request = json.dumps({"email": email, "order_id": order["order_id"]})
-    await ann.does(c.Say(text=request, workflow="agentflow"))
-    waiting = await ann.phase("awaiting_approval")
-    assert waiting.turn
-    action = waiting.turn.actions[0]
-    await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
+    await ann.says(request, "agentflow")
+    await ann.allows()
     await ann.phase("resting", "failed", "awaiting_input")
     return await ann.events()
 
@@ -155,10 +148,7 @@ async def test_approved_writes_happen_once_while_executors_are_killed(settings: 
         working(settings, CancellingModel(), "planner", "verifier", "generator"),
     ):
         outcomes = await asyncio.gather(*(cancel_order(number, order) for number, order in enumerate(orders)))
-    worlds = Worlds(settings.retail_url, lambda: STORE)
-    await worlds.open()
-    after: Any = await worlds.world("shared").dump()
-    await worlds.close()
+    after = await store_now(settings)
     counted = {outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))}
     print(f"seed {SEED}: {SESSIONS} sessions, {executors.kills} executors killed, writes {counted}")
     assert executors.kills == SESSIONS // 2

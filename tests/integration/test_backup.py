@@ -73,7 +73,7 @@ async def test_a_backup_is_restored_unchanged(settings: Settings, bus: Bus, targ
     await bus.keep("two/1/1.1", b"a long result" * 50_000)
     loaded = await PlanStoreClient(bus).load("two")
     await service.stop()
-    await bus.arm("two", "probe", datetime.now(UTC) + timedelta(seconds=15), b"wake up")
+    await bus.arm("two", "probe", datetime.now(UTC) + timedelta(seconds=4), b"wake up")
 
     assert await create_backup(settings, tmp_path / "copy") == 0
     assert await restore_backup(target, tmp_path / "copy") == 0

@@ -5,8 +5,9 @@ import io
 import re
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prompt_toolkit.application import create_app_session
@@ -14,6 +15,7 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from cli.chat import run
 from cli.chat.chat_session import ChatSession
 from cli.chat.terminal import TerminalFrontend
 from parley.client import Parley
@@ -23,6 +25,7 @@ from shared.domain.kernel import commands as c
 from shared.domain.kernel.session import Session
 from shared.domain.rules.decide import AnyCommand
 from shared.environment import child_environment
+from shared.settings import Settings
 from shared.story import finish_action
 from tests.support.gateway import World, serving
 from tests.support.timeouts import WAIT_TIMEOUT
@@ -231,6 +234,15 @@ async def test_a_failure_offers_a_retry_and_yes_approves_automatically() -> None
         person.types(CTRL_D)
 
 
+async def piped(url: str, request: str = "", *, stdin: str = "", **options: Any) -> tuple[int, str, str]:
+    """The chat of `parley chat` without a terminal, in this process: a new one takes a second to start."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "stdin", io.StringIO(stdin))
+        code = await run.chat(Settings(), url=url, request=request, **options)
+    return code, out.getvalue(), err.getvalue()
+
+
 async def script(url: str, *words: str, stdin: str = "") -> tuple[int, str, str]:
     """Run `parley chat` as a program whose stdin and stdout are pipes."""
     program = await asyncio.create_subprocess_exec(
@@ -255,7 +267,7 @@ async def script(url: str, *words: str, stdin: str = "") -> tuple[int, str, str]
 
 async def test_a_script_without_yes_stops_at_the_first_review() -> None:
     async with gateway_with_services() as (url, services):
-        code, out, err = await script(url, stdin="A calculator\n")
+        code, out, err = await piped(url, stdin="A calculator\n")
         assert code == 3
         assert "Read two numbers" in out
         assert "--yes" in out
@@ -276,8 +288,8 @@ async def test_a_script_can_answer_line_by_line_and_resume_later() -> None:
 
 async def test_a_script_that_cannot_continue_has_an_exit_code_and_a_reason() -> None:
     async with gateway_with_services() as (url, _):
-        assert (await script(url))[0] == 2
-        code, out, _ = await script(url, "--session", "nosuch")
+        assert (await piped(url))[0] == 2
+        code, out, _ = await piped(url, session_id="nosuch")
         assert code == 1
         assert "no session nosuch" in out
-        assert (await script(url, "--yes", "fail"))[0] == 1
+        assert (await piped(url, "fail", yes=True))[0] == 1

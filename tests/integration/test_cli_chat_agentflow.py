@@ -3,13 +3,14 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from cli.chat.first_request import FirstRequest
 from parley.events.values import ActionSpec
 from parley.protocol.tools import TOOLS_LIST, TOOLS_PREVIEW, Change, Preview, PreviewCall, ToolPage, ToolSpec
 from shared.domain.kernel import commands as c
 from shared.domain.kernel.session import Session
 from shared.domain.rules.decide import AnyCommand
 from shared.story import finish_action
-from tests.integration.test_cli_chat import CTRL_D, ENTER, Services, script, sitting
+from tests.integration.test_cli_chat import CTRL_D, ENTER, Services, piped, sitting
 from tests.support.gateway import World, serving
 
 TOOLS = tuple(
@@ -126,7 +127,7 @@ async def test_each_write_needs_an_approval_and_a_rejection_has_a_reason() -> No
 
 async def test_a_script_without_yes_stops_before_a_write() -> None:
     async with gateway_with_agentflow() as (url, services):
-        code, out, _ = await script(url, "--workflow", "agentflow", "Cancel", "#W1")
+        code, out, _ = await piped(url, "Cancel #W1", first=FirstRequest("agentflow"))
         assert code == 3
         assert "--yes" in out
         assert (await services.session()).phase == "awaiting_approval"

@@ -57,9 +57,8 @@ async def test_a_wrong_test_is_disputed_and_the_program_is_edited(
     model, person = ModelByTask(REPLIES), Person(bus, session_id)
     async with working(settings, model):
         await person.does(c.Say(text="Add two numbers"))
-        plan = (await person.phase("awaiting_approval")).plan
+        plan = (await person.approves()).plan
         assert plan
-        await person.does(c.Approve(version=plan.version, hash=plan.hash))
         reviewed = await person.sees(lambda s: s.phase == "awaiting_approval" and s.code is not None)
         assert reviewed.code
         assert (reviewed.code.number, reviewed.code.repairs, reviewed.code.tests) == (2, 1, RIGHT_TESTS)

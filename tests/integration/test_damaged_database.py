@@ -5,8 +5,8 @@ import gc
 import os
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,7 @@ from shared.settings import Settings
 from shared.store import PlanStoreClient
 from shared.unavailable import DAMAGED
 from tests.support.inbox import until_idle
+from tests.support.stack import running_plan_store
 from tests.support.stories import Conversation
 from tests.support.timeouts import WAIT_TIMEOUT
 
@@ -65,16 +66,6 @@ def replace(file: Path, content: bytes) -> None:
         Path(f"{file}{part}").unlink(missing_ok=True)
 
 
-@asynccontextmanager
-async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
-    service = PlanStore(settings)
-    await service.start()
-    try:
-        yield service
-    finally:
-        await service.stop()
-
-
 def is_open(file: Path) -> bool:
     return any(link.is_symlink() and link.readlink() == file for link in Path("/proc/self/fd").iterdir())
 
@@ -94,7 +85,7 @@ async def file(settings: Settings, bus: Bus) -> Path:
     """The database of a Parley that has stopped, with the sessions `a`, `b` and `c`."""
     for name in "abc":
         await Conversation(bus.log, name).plan()
-    async with plan_store(settings):
+    async with running_plan_store(settings):
         await until_idle(bus, "plan_store")
     path = settings.parley_home / "parley.db"
     await until_closed(path)
@@ -141,7 +132,7 @@ async def test_an_empty_database_is_filled_from_the_log(
     file: Path, lose: Callable[[Path], None], settings: Settings, bus: Bus
 ) -> None:
     lose(file)
-    async with plan_store(settings), asyncio.timeout(WAIT_TIMEOUT):
+    async with running_plan_store(settings), asyncio.timeout(WAIT_TIMEOUT):
         while await listed(bus) != {"a", "b", "c"}:  # noqa: ASYNC110  a rebuild causes no event
             await asyncio.sleep(0.05)
         await Conversation(bus.log, "d").plan()
@@ -167,7 +158,7 @@ async def test_a_stop_ends_the_filling_of_an_empty_database(
             raise
 
     monkeypatch.setattr("services.plan_store.operations.health.rebuild", slow)
-    async with plan_store(settings):
+    async with running_plan_store(settings):
         assert await asyncio.to_thread(begun.wait, WAIT_TIMEOUT)
     try:
         assert await asyncio.to_thread(cancelled.wait, WAIT_TIMEOUT)
@@ -182,7 +173,7 @@ async def test_a_background_task_that_fails_is_logged(
         raise ValueError("no such column")
 
     monkeypatch.setattr("services.plan_store.app.run_counts", broken)
-    async with plan_store(settings):
+    async with running_plan_store(settings):
         await until_idle(bus, "plan_store")
     assert "background_task_failed" in caplog.text
     assert "no such column" in caplog.text
@@ -190,7 +181,7 @@ async def test_a_background_task_that_fails_is_logged(
 
 async def test_a_first_start_rebuilds_nothing(settings: Settings, bus: Bus, caplog: pytest.LogCaptureFixture) -> None:
     await Conversation(bus.log, "a").commit(c.Say(text="Write a calculator"))
-    async with plan_store(settings):
+    async with running_plan_store(settings):
         await until_idle(bus, "plan_store")
         assert await listed(bus) == {"a"}
     assert "database_empty" not in caplog.text
@@ -200,7 +191,7 @@ async def test_a_database_that_is_replaced_while_plan_store_runs_is_opened_again
     file: Path, settings: Settings, bus: Bus
 ) -> None:
     older = read(file)
-    async with plan_store(settings):
+    async with running_plan_store(settings):
         await Conversation(bus.log, "d").plan()
         await until_idle(bus, "plan_store")
         replace(file, older)

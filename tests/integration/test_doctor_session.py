@@ -29,14 +29,6 @@ from tests.support.stack import Person, working
 Capture = pytest.CaptureFixture[str]
 
 
-@pytest.fixture
-async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
-    service = PlanStore(settings)
-    await service.start()
-    yield service
-    await service.stop()
-
-
 @pytest.fixture(autouse=True)
 def wide_console(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the console wide, so that no cell is wrapped."""

@@ -1,20 +1,18 @@
 """Execution plans over a real bus and the retail store: drafted, approved, executed, reported."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from packs.retail.store import Worlds
 from parley.events import facts
-from parley.events.values import SessionSettings
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
 from shared.domain.kernel import commands as c
-from shared.domain.kernel.session import Session, undecided_actions
+from shared.domain.kernel.session import undecided_actions
 from shared.llm import ScriptedModel
 from shared.settings import Settings
-from tests.support.stack import Person, working
-from tests.support.store import STORE
+from tests.support import stack
+from tests.support.stack import Person
+from tests.support.store import STORE, orders_now
 
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 USER: Any = STORE["users"][ORDER["user_id"]]
@@ -38,33 +36,15 @@ def plan(*steps: StepDraft) -> StepsDraft:
     return StepsDraft(goal="Cancel the order", steps=list(steps))
 
 
-@asynccontextmanager
-async def open_session(
+def open_session(
     settings: Settings, bus: Bus, session_id: str, *replies: Any, **session_settings: Any
-) -> AsyncIterator[tuple[Person, ScriptedModel]]:
-    model = ScriptedModel(*replies)
-    async with working(settings, model):
-        ann = Person(bus, session_id)
-        message = c.Say(text="Cancel my order", workflow="execution_plan", settings=SessionSettings(**session_settings))
-        await ann.does(message)
-        yield ann, model
-
-
-async def approve(ann: Person) -> Session:
-    session = await ann.phase("awaiting_approval", "failed")
-    assert session.plan, session.failure
-    await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
-    return session
+) -> AbstractAsyncContextManager[tuple[Person, ScriptedModel]]:
+    request = {"text": "Cancel my order", "workflow": "execution_plan"}
+    return stack.open_session(settings, bus, session_id, *replies, **request, **session_settings)
 
 
 async def order_status(settings: Settings) -> str:
-    worlds = Worlds(settings.retail_url, lambda: STORE)
-    await worlds.open()
-    try:
-        order: Any = (await worlds.world("shared").dump())["orders"][ORDER["order_id"]]
-        return str(order["status"])
-    finally:
-        await worlds.close()
+    return str((await orders_now(settings))[ORDER["order_id"]]["status"])
 
 
 async def test_one_approval_of_the_plan_covers_its_writes(settings: Settings, bus: Bus, session_id: str) -> None:
@@ -73,7 +53,7 @@ async def test_one_approval_of_the_plan_covers_its_writes(settings: Settings, bu
         assert session.plan
         assert [step.effect for step in session.plan.steps] == ["read", "read", "write"]
         assert await order_status(settings) == "pending"
-        await approve(ann)
+        await ann.approves()
         ended = await ann.phase("resting", "failed")
         assert (ended.rest_reason, ended.plan and ended.plan.status) == ("answered", "completed")
         assert await order_status(settings) == "cancelled"
@@ -92,12 +72,12 @@ async def test_a_write_with_values_from_another_step_needs_its_own_approval(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     async with open_session(settings, bus, session_id, plan(WHO, LOOK, BY_REFERENCE)) as (ann, _):
-        await approve(ann)
-        waiting = await ann.sees(lambda session: bool(undecided_actions(session.turn)) or session.phase == "failed")
+        await ann.approves()
+        waiting = await ann.awaits_decision()
         (action,) = undecided_actions(waiting.turn)
         assert action.spec.arguments["order_id"] == ORDER["order_id"]
         assert await order_status(settings) == "pending"
-        await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
+        await ann.allows()
         outcome = await ann.phase("resting", "failed")
         assert (outcome.rest_reason, await order_status(settings)) == ("answered", "cancelled")
 
@@ -130,10 +110,10 @@ async def test_a_changed_plan_does_not_repeat_finished_steps(settings: Settings,
         ann,
         model,
     ):
-        await approve(ann)
+        await ann.approves()
         failed = await ann.phase("resting", "failed")
         await ann.does(c.Say(text="You have the wrong order: it is another one"))
-        approved = await approve(ann)
+        approved = await ann.approves()
         assert approved.task == failed.task
         assert "- s1 find_user_id_by_email: finished" in model.prompts[1].text
         assert "- s2 get_order_details: failed" in model.prompts[1].text
@@ -154,7 +134,7 @@ async def test_a_plan_does_not_run_if_a_tool_has_changed_or_is_gone(
         *others, cancel = ended.plan.steps
         older = (*others, cancel.model_copy(update={"fingerprint": "0" * 64}))
         await ann.does(c.EditPlan(base=ended.plan.version, steps=older))
-        await approve(ann)
+        await ann.approves()
         failed = await ann.phase("resting", "failed")
         assert (failed.plan and failed.plan.status, await order_status(settings)) == ("failed", "pending")
         assert "The tool cancel_pending_order has changed since this plan was made" in failed.answer.text
@@ -164,12 +144,12 @@ async def test_a_plan_does_not_run_if_a_tool_has_changed_or_is_gone(
         assert again.plan
         unknown_tool = cancel.model_copy(update={"tool": "cancel_it_all", "id": "s4"})
         await ann.does(c.EditPlan(base=again.plan.version, steps=(*others, unknown_tool)))
-        await approve(ann)
+        await ann.approves()
         lost = await ann.sees(lambda session: session.phase == "resting" and session.version > again.version + 2)
         assert "The tool cancel_it_all is gone: it was there when this plan was made." in lost.answer.text
         assert lost.plan
         await ann.does(c.EditPlan(base=lost.plan.version, steps=(*others, cancel.model_copy(update={"id": "s5"}))))
-        await approve(ann)
+        await ann.approves()
         await ann.sees(lambda session: bool(session.plan) and session.plan.status == "completed")  # type: ignore[union-attr]
         assert await order_status(settings) == "cancelled"
 

@@ -15,7 +15,7 @@ from shared.domain.kernel import commands as c
 from shared.domain.steps.plan_steps import task_status
 from shared.domain.turn.batches import running_actions
 from shared.settings import Settings
-from tests.integration.test_execution_plan import CANCEL, LOOK, WHO, approve, open_session, order_status, plan
+from tests.integration.test_execution_plan import CANCEL, LOOK, WHO, open_session, order_status, plan
 from tests.integration.test_execution_plans_rest import serving_plans
 from tests.support.http_client import http_client
 from tests.support.plan_plugins import install_plugins
@@ -98,7 +98,7 @@ async def test_a_step_that_never_ends_can_be_stopped_and_retried(
     await bus.subscribe("$O.ARTEFACTS.M.>", stored)
     hangs = settings.model_copy(update={"parley_step_executors": ("hangsreading",)})
     async with open_session(hangs, bus, session_id, plan(WHO, LOOK, CANCEL)) as (ann, _):
-        await approve(ann)
+        await ann.approves()
         for attempt in (1, 2):
             async with asyncio.timeout(WAIT_TIMEOUT):
                 await began.get()

@@ -11,16 +11,13 @@ import pytest
 from parley.client import Parley
 from parley.client.errors import RequestRefused
 from parley.events.values import Service
-from services.gateway.app import build
-from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from shared.store import PlanStoreClient
 from tests.integration.test_execution_plan import CANCEL, LOOK, ORDER, USER, WHO, WRONG, order_status, plan
-from tests.support.gateway import gateway_settings, serving
 from tests.support.http_client import http_client
-from tests.support.stack import working
+from tests.support.stack import serving_gateway, working
 
 STEPS = [
     {"id": "s1", "text": "Find the customer", "tool": "find_user_id_by_email", "arguments": {"email": USER["email"]}},
@@ -58,19 +55,13 @@ async def serving_plans(
     settings: Settings, *replies: Any, services: tuple[Service, ...] = ()
 ) -> AsyncIterator[PlanRestClient]:
     """The REST API with these services (default: all four)."""
-    config = gateway_settings(nats_url=settings.nats_url, parley_home=settings.parley_home)
-    plan_store, bus = PlanStore(settings), Bus(config, "gateway")
-    await plan_store.start()
-    app, model = build(config, bus, PlanStoreClient(bus), bus.log), ScriptedModel(*replies)
-    try:
-        async with (
-            working(settings, model, *services, store=PlanStoreClient),
-            serving(app) as address,
-            http_client(base_url=f"http://{address}") as http,
-        ):
-            yield PlanRestClient(http, address, model)
-    finally:
-        await plan_store.stop()
+    model = ScriptedModel(*replies)
+    async with (
+        serving_gateway(settings) as address,
+        working(settings, model, *services, store=PlanStoreClient),
+        http_client(base_url=f"http://{address}") as http,
+    ):
+        yield PlanRestClient(http, address, model)
 
 
 async def test_a_plan_is_generated_read_approved_and_returns_its_result(settings: Settings, bus: Bus) -> None:

@@ -10,20 +10,15 @@ import pytest
 
 from parley.events import facts
 from parley.events.values import Service
-from services.gateway.app import build
-from services.plan_store.app import PlanStore
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
-from shared.domain.kernel import commands as c
 from shared.domain.kernel.session import Session, undecided_actions
 from shared.domain.turn.files import object_name
 from shared.llm import ScriptedModel
 from shared.settings import Settings
-from shared.store import PlanStoreClient
 from tests.support.executors import executor
-from tests.support.gateway import gateway_settings, serving
 from tests.support.http_client import http_client
-from tests.support.stack import Person, working
+from tests.support.stack import Person, running_plan_store, serving_gateway, working
 from tests.support.timeouts import WAIT_TIMEOUT
 
 WRITE = StepDraft(id="s1", tool="write_file", arguments={"name": "notes/tea.md", "text": "Green"}, text="Note the tea")
@@ -52,14 +47,8 @@ async def session_with_plan(
     services: tuple[Service, ...] = ("planner", "verifier", "generator", *(("executor",) if with_executor else ()))
     async with working(settings, ScriptedModel(plan), *services):
         ann = Person(bus, session_id)
-        await ann.does(c.Say(text="Keep notes", workflow="execution_plan"))
+        await ann.says("Keep notes", "execution_plan")
         yield ann
-
-
-async def approve(ann: Person) -> None:
-    session = await ann.phase("awaiting_approval", "failed")
-    assert session.plan, session.failure
-    await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
 
 
 async def completed(ann: Person) -> Session:
@@ -80,8 +69,8 @@ async def test_a_plan_writes_and_reads_a_file_and_deletes_it_after_approval(
 ) -> None:
     steps = (WRITE, read(), delete(after=["s2"]))
     async with session_with_plan(settings, bus, session_id, *steps) as ann:
-        await approve(ann)
-        waiting = await ann.sees(lambda session: bool(undecided_actions(session.turn)) or session.phase == "failed")
+        await ann.approves()
+        waiting = await ann.awaits_decision()
         (action,) = undecided_actions(waiting.turn)
         assert (action.spec.arguments, action.spec.effect) == ({"name": "notes/tea.md"}, "write")
         assert waiting.turn
@@ -92,7 +81,7 @@ async def test_a_plan_writes_and_reads_a_file_and_deletes_it_after_approval(
             "next_offset": None,
         }
         assert await file_text(bus, waiting, "notes/tea.md") == "Green"
-        await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
+        await ann.allows()
         session = await completed(ann)
         assert session.files == {}
         changes = [
@@ -107,7 +96,7 @@ async def test_a_plan_writes_and_reads_a_file_and_deletes_it_after_approval(
 async def test_writes_of_one_name_in_one_batch_run_in_order(settings: Settings, bus: Bus, session_id: str) -> None:
     steps = (append(1), append(2), append(3))
     async with session_with_plan(settings, bus, session_id, *steps) as ann:
-        await approve(ann)
+        await ann.approves()
         session = await completed(ann)
         started = [event for event in await ann.events() if isinstance(event, facts.ActionsStarted)]
         assert [len(event.actions) for event in started] == [3]
@@ -126,13 +115,14 @@ async def test_a_text_is_appended_once_even_if_the_executor_is_killed(
     async def stored(_: str, __: bytes) -> None:
         written.set()
 
-    plan_store = PlanStore(settings)
-    await plan_store.start()
     victim = await executor(settings)
     try:
-        async with session_with_plan(settings, bus, session_id, append(1), append(2, "s1"), with_executor=False) as ann:
+        async with (
+            running_plan_store(settings),
+            session_with_plan(settings, bus, session_id, append(1), append(2, "s1"), with_executor=False) as ann,
+        ):
             await bus.subscribe(f"$O.ARTEFACTS.{stored_part}.>", stored)
-            await approve(ann)
+            await ann.approves()
             async with asyncio.timeout(WAIT_TIMEOUT):
                 await written.wait()
             victim.kill()
@@ -144,31 +134,24 @@ async def test_a_text_is_appended_once_even_if_the_executor_is_killed(
         with suppress(ProcessLookupError):
             victim.kill()
         await victim.wait()
-        await plan_store.stop()
 
 
 @asynccontextmanager
 async def gateway(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
     """Ann's HTTP client of a gateway that loads sessions from plan_store."""
-    keys: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "ann=ka", "parley_secret": "s" * 40}
-    gateway_config = gateway_settings(**keys, nats_url=settings.nats_url, parley_home=settings.parley_home)
-    plan_store, gateway_bus = PlanStore(settings), Bus(gateway_config, "gateway")
-    await plan_store.start()
-    try:
-        async with (
-            serving(build(gateway_config, gateway_bus, PlanStoreClient(gateway_bus), gateway_bus.log)) as address,
-            http_client(
-                base_url=f"http://{address}/api/sessions", headers={"Authorization": "Bearer ka"}, timeout=60
-            ) as http,
-        ):
-            yield http
-    finally:
-        await plan_store.stop()
+    keys = {"parley_auth": "keys", "parley_api_keys": "ann=ka", "parley_secret": "s" * 40}
+    async with (
+        serving_gateway(settings, **keys) as address,
+        http_client(
+            base_url=f"http://{address}/api/sessions", headers={"Authorization": "Bearer ka"}, timeout=60
+        ) as http,
+    ):
+        yield http
 
 
 async def test_a_fork_keeps_its_files_when_its_parent_is_purged(settings: Settings, bus: Bus, session_id: str) -> None:
     async with session_with_plan(settings, bus, session_id, WRITE) as ann, gateway(settings) as http:
-        await approve(ann)
+        await ann.approves()
         parent = await completed(ann)
         (ref,) = parent.files.values()
         assert (await http.get(f"/{session_id}/files/notes/tea.md")).text == "Green"

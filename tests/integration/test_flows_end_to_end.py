@@ -11,19 +11,17 @@ from typing import Any
 
 import pytest
 
-from packs.retail.store import Worlds
 from parley.events import facts, parse_event
 from parley.events.values import SessionSettings
-from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.domain.kernel import commands as c
 from shared.domain.kernel.session import Session
 from shared.settings import Settings
 from tests.support.executors import executor
-from tests.support.flow_walk import waiting, walked
+from tests.support.flow_walk import walked
 from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
-from tests.support.stack import Person, working
-from tests.support.store import STORE
+from tests.support.stack import Person, running_plan_store, working
+from tests.support.store import STORE, orders_now
 
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 EMAIL = STORE["users"][ORDER["user_id"]]["email"]
@@ -38,28 +36,9 @@ async def start_session(bus: Bus, session_id: str, text: str) -> Person:
     return ann
 
 
-async def approve(ann: Person, session: Session) -> None:
-    assert session.phase == "awaiting_approval", (session.failure, session.answer.text)
-    action = waiting(session)
-    await ann.does(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
-
-
 async def count_refunds(settings: Settings) -> int:
-    worlds = Worlds(settings.retail_url, lambda: STORE)
-    await worlds.open()
-    after: Any = (await worlds.world("shared").dump())["orders"][ORDER["order_id"]]
-    await worlds.close()
-    return sum(entry["transaction_type"] == "refund" for entry in after["payment_history"])
-
-
-@asynccontextmanager
-async def running_plan_store(settings: Settings) -> AsyncIterator[None]:
-    plan_store = PlanStore(settings)
-    await plan_store.start()
-    try:
-        yield
-    finally:
-        await plan_store.stop()
+    order = (await orders_now(settings))[ORDER["order_id"]]
+    return sum(entry["transaction_type"] == "refund" for entry in order["payment_history"])
 
 
 class KillableExecutor:
@@ -119,7 +98,7 @@ async def test_a_path_is_unchanged_when_executors_are_killed_within_nodes(settin
         await killable.restart_killed()  # during the call of the model
         paused = await ann.phase("awaiting_approval", "resting", "failed")
         killed = await kill_at_start_of(killable, bus, paused, "cancel_order")
-        await approve(ann, paused)
+        await ann.allows()
         session = await ann.phase("resting", "failed", "awaiting_input")
         assert killed.is_set()
         assert (session.rest_reason, walked(session)) == ("answered", COMPLAINT_PATH), (

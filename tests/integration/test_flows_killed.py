@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from packs.retail.store import Worlds
 from parley.events import SessionEvent, facts, parse_event
 from parley.events.values import SessionSettings
 from services.plan_store.app import PlanStore
@@ -19,7 +18,7 @@ from tests.support.executors import executor
 from tests.support.flow_walk import walked
 from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
 from tests.support.stack import Person, working
-from tests.support.store import STORE
+from tests.support.store import STORE, orders_now
 
 PAIRS = 2  # each is a question and a complaint
 PENDING = [order for order in STORE["orders"].values() if order["status"] == "pending"]
@@ -105,10 +104,7 @@ async def test_every_path_ends_and_every_change_is_made_once(settings: Settings,
             question.failure,
         )
     assert [process.returncode for process in processes[:-1]] == [-9] * PAIRS
-    worlds = Worlds(settings.retail_url, lambda: STORE)
-    await worlds.open()
-    after: Any = (await worlds.world("shared").dump())["orders"]
-    await worlds.close()
+    after = await orders_now(settings)
     for order in PENDING[:PAIRS]:
         payments = after[order["order_id"]]["payment_history"]
         refunds = [entry for entry in payments if entry["transaction_type"] == "refund"]

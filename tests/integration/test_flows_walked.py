@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from packs.retail.store import Worlds
 from parley.events.values import Planning, SessionSettings
 from shared.bus import Bus
 from shared.domain.kernel import commands as c
@@ -13,7 +12,7 @@ from shared.llm import ModelByTask
 from shared.settings import Settings
 from tests.support.flow_walk import walked
 from tests.support.stack import Person, working
-from tests.support.store import STORE
+from tests.support.store import STORE, orders_now
 
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 USER: Any = STORE["users"][ORDER["user_id"]]
@@ -57,15 +56,6 @@ async def open_session(
         yield ann, model
 
 
-async def approve_planned_action(ann: Person) -> None:
-    session = await ann.phase("awaiting_approval", "resting", "failed")
-    assert session.turn, session.failure
-    action = next(
-        action for action in session.turn.actions if action.status == "planned" and action.spec.approval_reason
-    )
-    await ann.does(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
-
-
 async def test_a_question_is_answered_after_its_tables_and_sql_were_approved(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
@@ -75,7 +65,7 @@ async def test_a_question_is_answered_after_its_tables_and_sql_were_approved(
         assert paused.question, paused.failure
         assert paused.question.form
         await ann.does(c.Answer(text=json.dumps({"tables": ["orders"]})))
-        await approve_planned_action(ann)
+        await ann.allows()
         session = await ann.phase("resting", "failed")
         assert (session.rest_reason, session.answer.text) == ("answered", f"{PENDING} orders.")
         assert tuple(walked(session)) == QUESTION_PATH
@@ -101,7 +91,7 @@ async def test_a_question_about_a_query_that_waits_is_answered_and_the_query_sti
         answered = await ann.sees(lambda session: session.reply is None and session.version > waiting.version + 1)
         assert (answered.words.reply, answered.offer, answered.turn) == ("It counts them.", None, waiting.turn)
         assert SQL in model.prompts[-1].sections("waiting")[0]
-        await approve_planned_action(ann)
+        await ann.allows()
         assert (await ann.phase("resting", "failed")).answer.text == f"{PENDING} orders."
 
 
@@ -114,13 +104,10 @@ async def test_a_complaint_uses_the_retail_tools_and_its_change_needs_approval(
         assert waiting.turn, waiting.failure
         spec = next(action.spec for action in waiting.turn.actions if action.spec.approval_reason)
         assert spec.arguments == {"order_id": ORDER["order_id"], "reason": "no longer needed"}
-        await approve_planned_action(ann)
+        await ann.allows()
         session = await ann.phase("resting", "failed")
         assert (session.answer.text, tuple(walked(session))) == ("Your order is cancelled.", COMPLAINT_PATH)
-    worlds = Worlds(settings.retail_url, lambda: STORE)
-    await worlds.open()
-    assert (await worlds.world("shared").dump())["orders"][ORDER["order_id"]]["status"] == "cancelled"
-    await worlds.close()
+    assert (await orders_now(settings))[ORDER["order_id"]]["status"] == "cancelled"
 
 
 async def test_another_customers_order_is_not_changed(settings: Settings, bus: Bus, session_id: str) -> None:

@@ -20,7 +20,7 @@ from shared.llm import ScriptedModel
 from shared.log import SessionAtPosition, accept, guard_headers, subject_of
 from shared.settings import Settings
 from shared.story import Story
-from tests.integration.test_agentflow import CANCEL, LOOK, WHO, allow, answer, open_session, stored, turn
+from tests.integration.test_agentflow import CANCEL, LOOK, WHO, answer, open_session, stored, turn
 from tests.support.nats import NatsServer
 from tests.support.stack import Person, working
 from tests.support.timeouts import WAIT_TIMEOUT
@@ -145,7 +145,7 @@ async def test_only_a_users_approval_of_this_call_lets_a_write_run(
         ]
         assert (await ann.load()).session == waiting
         assert (await stored(settings, f"session:{session_id}"))["status"] == "pending"
-        await allow(ann, waiting)
+        await ann.allows()
         await ann.phase("resting")
         assert (await stored(settings, f"session:{session_id}"))["status"] == "cancelled"
         events = await ann.events()

@@ -2,18 +2,11 @@
 
 import json
 
-import pytest
-
 from parley.events.values import ModelCall
 from parley.protocol.server import SERVER_MESSAGES, Delta
 from shared.domain.kernel import commands as c
 from tests.support.gateway import World, client, serving
 from tests.support.stories import CODE
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
 
 
 async def test_a_client_can_use_only_the_basic_messages(world: World) -> None:

@@ -7,14 +7,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from services.gateway.api_errors import ApiError
-from services.gateway.app import build
 from services.gateway.messages.parsing import parse_message
-from services.plan_store.app import PlanStore
-from shared.bus import Bus
 from shared.settings import Settings
-from shared.store import PlanStoreClient
 from tests.support.frame_generator import TYPES, FrameGenerator
-from tests.support.gateway import client, serving
+from tests.support.gateway import client
+from tests.support.stack import serving_gateway
 from tests.support.websocket_fuzz import INTERNAL_ERRORS, WebSocketFuzzer
 
 FRAMES, SEED = 800, 7
@@ -23,16 +20,8 @@ FRAMES, SEED = 800, 7
 @pytest.fixture
 async def address(settings: Settings) -> AsyncIterator[str]:
     no_limits = {"max_requests_per_second": 0, "max_running_sessions_per_user": 0}
-    gateway_config = settings.model_copy(update={"parley_auth": "none"} | no_limits)
-    plan_store, gateway_bus = PlanStore(gateway_config), Bus(gateway_config, "gateway")
-    await plan_store.start()
-    try:
-        async with serving(
-            build(gateway_config, gateway_bus, PlanStoreClient(gateway_bus, wait=10), gateway_bus.log)
-        ) as host:
-            yield host
-    finally:
-        await plan_store.stop()
+    async with serving_gateway(settings, **no_limits) as host:
+        yield host
 
 
 async def test_random_frames_cause_no_internal_error(address: str, caplog: pytest.LogCaptureFixture) -> None:

@@ -29,14 +29,6 @@ from tests.support.timeouts import WAIT_TIMEOUT
 
 
 @pytest.fixture
-async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
-    service = PlanStore(settings)
-    await service.start()
-    yield service
-    await service.stop()
-
-
-@pytest.fixture
 async def addresses(settings: Settings, plan_store: PlanStore) -> AsyncIterator[tuple[str, str]]:
     """Two gateways on the same NATS."""
     without_login = settings.model_copy(update={"parley_auth": "none"})

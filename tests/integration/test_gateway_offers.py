@@ -33,11 +33,6 @@ LOOK = {"id": "s3", "text": "Look it up", "tool": "get_order_details", "argument
 OTHER_PLAN: dict[str, Any] = {"goal": "Look it up", "steps": [FIND, LOOK], "notes": ""}
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 async def to_approval(story: Conversation) -> None:
     await story.commit(
         c.Say(text="Cancel my order", workflow="agentflow"), c.PlanTurn(sub_goal="Cancel", actions=(CANCEL,))

@@ -26,13 +26,10 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from parley.protocol.flows import FLOWS_LIST
-from services.gateway.app import build
-from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.settings import Settings
-from shared.store import PlanStoreClient
 from tests.support.flow_services import Services, answer_flows
-from tests.support.gateway import serving
+from tests.support.stack import serving_gateway
 from tests.support.timeouts import WAIT_TIMEOUT
 
 ENDPOINTS = (
@@ -50,18 +47,9 @@ EXAMPLES = 20  # per endpoint and mode
 @pytest.fixture
 async def address(settings: Settings, bus: Bus) -> AsyncIterator[str]:
     """The address of a gateway with rule-based services."""
-    without_login = settings.model_copy(update={"parley_auth": "none"})
-    plan_store, gateway_bus = PlanStore(without_login), Bus(without_login, "gateway")
-    await plan_store.start()
     await bus.answer(FLOWS_LIST, answer_flows, queue="executor")
-    try:
-        async with (
-            serving(build(without_login, gateway_bus, PlanStoreClient(gateway_bus), gateway_bus.log)) as host,
-            Services(bus, bus.log),
-        ):
-            yield host
-    finally:
-        await plan_store.stop()
+    async with serving_gateway(settings) as host, Services(bus, bus.log):
+        yield host
 
 
 def _fuzz(address: str) -> Counter[tuple[str, int]]:

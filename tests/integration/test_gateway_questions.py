@@ -1,6 +1,5 @@
 """Three questions at once, over the gateway's sockets, the Python client and the assistant's tools."""
 
-import pytest
 from mcp import Client as McpClient
 
 from cli.gateway import GatewayAddress
@@ -16,11 +15,6 @@ ASK = c.Ask(
     options=("Red", "Blue"),
     further=(FurtherQuestion(text="Which extras?", options=EXTRAS, several=True), FurtherQuestion(text="Its name?")),
 )
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
 
 
 async def begin(world: World, user: Client) -> None:

@@ -13,11 +13,6 @@ from tests.support.gateway import Client, World, client, serving
 from tests.support.timeouts import WAIT_TIMEOUT
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 async def _follow(her: Client, version: int) -> None:
     """Read messages until this version."""
     while version not in her.versions:

@@ -22,11 +22,6 @@ from tests.support.stories import approve
 VIEW = "/ws?view=2"
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 def recorded_events(name: str) -> Iterator[tuple[SessionEvent, Session]]:
     """The events of a recorded session, each with the state after it."""
     log = load(name)

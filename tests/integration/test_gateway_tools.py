@@ -44,11 +44,6 @@ class Executor:
         return Preview(known=True, changes=(change,)).model_dump_json().encode()
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 def _rest(address: str, key: str = "") -> httpx2.AsyncClient:
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     return http_client(base_url=f"http://{address}/api", headers=headers)

@@ -7,7 +7,6 @@ import pytest
 
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
-from shared.domain.kernel import commands as c
 from shared.domain.kernel.session import undecided_actions
 from shared.llm import ScriptedModel
 from shared.settings import Settings
@@ -68,17 +67,16 @@ async def test_a_plan_sends_what_an_earlier_step_has_read(
         working(with_allowed_server(settings, server), ScriptedModel(plan(server))),
     ):
         ann = Person(bus, session_id)
-        await ann.does(c.Say(text="Order tea", workflow="execution_plan"))
-        ended = await ann.phase("awaiting_approval", "failed")
-        assert ended.plan, ended.failure
-        assert [step.effect for step in ended.plan.steps] == ["read", "irreversible"]
-        await ann.does(c.Approve(version=ended.plan.version, hash=ended.plan.hash))
-        waiting = await ann.sees(lambda session: bool(undecided_actions(session.turn)) or session.phase == "failed")
+        await ann.says("Order tea", "execution_plan")
+        drafted = (await ann.approves()).plan
+        assert drafted
+        assert [step.effect for step in drafted.steps] == ["read", "irreversible"]
+        waiting = await ann.awaits_decision()
         (action,) = undecided_actions(waiting.turn)
         assert action.spec.arguments["body"] == {"item": 7, "note": "tea"}
         assert [item.target for item in server.received] == ["/stock"]
 
-        await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
+        await ann.allows()
         done = await ann.phase("awaiting_input" if uncertain else "resting", "failed")
         sent = server.received[-1]
         assert (sent.method, json.loads(sent.body)) == ("POST", {"item": 7, "note": "tea"})

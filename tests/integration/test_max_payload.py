@@ -1,8 +1,7 @@
 """nats-servers with a lower max_payload: large messages are read in parts or refused, never waited for."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ import tests.support.nats
 from cli.operate.doctor import check_nats
 from cli.operate.nats_server import NatsInstance, prepare
 from parley.events.values import ActionSpec, SessionSettings
-from services.gateway.app import build
-from services.plan_store.app import PlanStore
 from shared.bus import Bus, MessageTooLarge
 from shared.bus.provision import ProvisionError, provision
 from shared.domain.kernel import commands as c
@@ -21,9 +18,10 @@ from shared.domain.kernel.session import SESSION
 from shared.settings import Settings
 from shared.store import PlanStoreClient
 from shared.story import finish_action
-from tests.support.gateway import client, gateway_settings, serving
+from tests.support.gateway import client
 from tests.support.http_client import http_client
 from tests.support.nats import NatsServer, nats_server
+from tests.support.stack import serving_gateway
 from tests.support.stories import Conversation
 from tests.support.timeouts import WAIT_TIMEOUT
 
@@ -48,21 +46,6 @@ def nats(tmp_path: Path, max_payload: str, monkeypatch: pytest.MonkeyPatch) -> I
         yield server
 
 
-@asynccontextmanager
-async def serving_all(settings: Settings, bus: Bus) -> AsyncIterator[str]:
-    """Run plan_store and a gateway. Yields the gateway's address."""
-    service = PlanStore(settings)
-    await service.start()
-    chosen = gateway_settings(nats_url=settings.nats_url, parley_home=settings.parley_home)
-    gateway_bus = Bus(chosen, "gateway")
-    await gateway_bus.connect()
-    try:
-        async with serving(build(chosen, gateway_bus, PlanStoreClient(gateway_bus), gateway_bus.log)) as address:
-            yield address
-    finally:
-        await service.stop()
-
-
 async def large_session(bus: Bus) -> Conversation:
     """A working session whose state exceeds 1 MB."""
     story = Conversation(bus.log, "large", "local")
@@ -79,7 +62,7 @@ async def test_a_session_larger_than_a_message_is_loaded_stopped_and_exported(se
     story = await large_session(bus)
     expected = await story.load_at_position()
     assert len(SESSION.dump_json(expected.session)) > 1024 * 1024 == bus.max_payload
-    async with serving_all(settings, bus) as address:
+    async with serving_gateway(settings) as address:
         assert await PlanStoreClient(bus).load("large") == expected
         first = await PlanStoreClient(bus).load("large", version=5)
         assert first.session.version == 5

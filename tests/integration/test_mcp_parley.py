@@ -32,11 +32,6 @@ REQUEST = "Help me create a simple calculator"
 Json = dict[str, Any]
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 @asynccontextmanager
 async def assistant(world: World, token: str = "") -> AsyncIterator[Client]:
     """An MCP client connected to this gateway."""

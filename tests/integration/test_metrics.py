@@ -2,8 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 from cli.operate.ports import free_port
 from parley.events.values import SessionSettings
 from services.gateway.app import build
-from services.plan_store.app import PlanStore
 from services.plan_store.operations import health as store_metrics
 from shared.bus import Bus, Delivery, Unprocessable
 from shared.bus.deliveries import record_lag
@@ -31,7 +29,7 @@ from tests.support.gateway import SECRET, TOKEN, World, client, serving
 from tests.support.http_client import http_client
 from tests.support.inbox import Inbox, consuming, store, until_counted, until_idle
 from tests.support.rehearsal_server import rehearsal_server
-from tests.support.stack import Person, working
+from tests.support.stack import Person, running_plan_store, working
 from tests.support.timeouts import WAIT_TIMEOUT
 
 MAX_LABEL_VALUES = 15  # new values of one label, without the routes of the gateway
@@ -117,16 +115,6 @@ async def test_waiting_messages_are_measured_with_their_age(bus: Bus, settings: 
         assert await measure() == (0, 0, 0, 0)
 
 
-@asynccontextmanager
-async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
-    service = PlanStore(settings)
-    await service.start()
-    try:
-        yield service
-    finally:
-        await service.stop()
-
-
 async def test_model_calls_tokens_and_budget_stops_are_counted(bus: Bus, settings: Settings, session_id: str) -> None:
     async with rehearsal_server(settings) as rehearsal, working(rehearsal.settings, rehearsal.model):
         labels = {"role": "planner", "model": "rehearsal"}
@@ -141,8 +129,7 @@ async def test_model_calls_tokens_and_budget_stops_are_counted(bus: Bus, setting
         session = await ann.phase("awaiting_approval")
         assert {word: moved.by for word, moved in calls.items()} == {"ok": 1, "failed": 1}
         assert 0 < tokens.by <= session.spent.tokens
-        assert session.plan
-        await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
+        await ann.approves()
         await ann.phase("awaiting_input")
         assert stops.by == 1
 
@@ -165,7 +152,7 @@ async def test_labels_have_few_values_after_many_sessions(bus: Bus, settings: Se
         settings = rehearsal.settings.model_copy(update=free)
         gateway_bus = Bus(settings, "gateway")
         app = build(settings, gateway_bus, PlanStoreClient(gateway_bus), gateway_bus.log)
-        async with plan_store(settings) as service, working(settings, rehearsal.model), serving(app) as address:
+        async with running_plan_store(settings) as service, working(settings, rehearsal.model), serving(app) as address:
             ids = await asyncio.gather(*(_run_session(address, number) for number in range(SESSIONS)))
             await store_metrics.count(service.database)
             await _check_metrics_page(address, ids)

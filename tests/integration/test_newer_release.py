@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -11,7 +9,6 @@ import pytest
 from parley.client import Parley, RequestRefused
 from parley.events import envelope
 from parley.events.values import ActionSpec, SessionSettings
-from services.plan_store.app import PlanStore
 from services.planner.conversation import PlanDraft, draft_plan
 from shared.bus import Bus, Delivery, Unprocessable
 from shared.domain.kernel import commands as c
@@ -28,7 +25,7 @@ from tests.conftest import person
 from tests.support.gateway import World, client, serving
 from tests.support.http_client import http_client
 from tests.support.newer_release import NEEDS, newer_message
-from tests.support.stack import Person, working
+from tests.support.stack import Person, running_plan_store, working
 from tests.support.timeouts import WAIT_TIMEOUT
 
 PLAN = PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"])
@@ -156,16 +153,6 @@ async def test_a_gateway_stays_ready_while_sessions_wait_for_an_upgrade() -> Non
 # --- on a real bus
 
 
-@asynccontextmanager
-async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
-    store = PlanStore(settings)
-    await store.start()
-    try:
-        yield store
-    finally:
-        await store.stop()
-
-
 async def wait_until_delivered(bus: Bus, consumer: str, times: int) -> None:
     """Wait until the consumer has delivered messages so many times."""
     async with asyncio.timeout(WAIT_TIMEOUT):
@@ -186,7 +173,7 @@ async def test_work_for_a_newer_executor_outlasts_the_limit_of_deliveries(
     turn = c.PlanTurn(sub_goal="g", actions=(ActionSpec(id="1.1", tool="calculate", arguments={"expression": "1+1"}),))
     subject, body, headers = newer_message(before, turn)
     await bus.client.jetstream().publish(subject, body, headers=headers)
-    async with plan_store(settings), working(settings, ScriptedModel(), "executor"):
+    async with running_plan_store(settings), working(settings, ScriptedModel(), "executor"):
         await wait_until_delivered(bus, "executor", 4)
         with pytest.raises(UpgradeNeeded):
             await store.load(session_id)
@@ -196,7 +183,7 @@ async def test_work_for_a_newer_executor_outlasts_the_limit_of_deliveries(
         dead = await store.ask(DEAD_LIST.name, limit=100, offset=0)
         assert (dead["dead"], dead["parked"]) == ([], [])
     monkeypatch.setattr(envelope, "FORMAT", envelope.FORMAT + 1)
-    async with plan_store(settings), working(settings, ScriptedModel(), "executor"):
+    async with running_plan_store(settings), working(settings, ScriptedModel(), "executor"):
         session: Session = await ann.phase("verifying")
         assert session.turn
         assert session.turn.actions[0].status == "finished"

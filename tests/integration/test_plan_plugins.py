@@ -11,7 +11,6 @@ import pytest
 from parley.client import Parley
 from parley.events import facts
 from parley.events.values import Service, SessionSettings
-from services.plan_store.app import PlanStore
 from services.planner.execution_plan_prompt import StepDraft
 from shared.bus import Bus
 from shared.domain.kernel import commands as c
@@ -25,14 +24,13 @@ from tests.integration.test_execution_plan import (
     ORDER,
     USER,
     WHO,
-    approve,
     order_status,
     plan,
 )
 from tests.integration.test_execution_plans_rest import serving_plans
 from tests.support.executors import executor
 from tests.support.plan_plugins import install_plugins
-from tests.support.stack import Person, working
+from tests.support.stack import Person, running_plan_store, working
 from tests.support.timeouts import WAIT_TIMEOUT
 
 
@@ -81,7 +79,7 @@ async def test_steps_are_run_by_the_executors_of_their_tools(settings: Settings,
 
     both = executors("watched", "dryrun")
     async with open_session(settings, bus, session_id, plan(WHO, LOOK, CANCEL), **both) as (ann, _):
-        await approve(ann)
+        await ann.approves()
         session = await ann.phase("resting", "failed")
         assert session.plan
         assert (session.plan.status, await order_status(settings)) == ("completed", "pending")  # it was a dry run
@@ -95,7 +93,7 @@ async def test_steps_are_run_by_the_executors_of_their_tools(settings: Settings,
 
 async def approve_and_run(ann: Person) -> Session:
     """Approve the plan and return the session once the run ends or asks."""
-    await approve(ann)
+    await ann.approves()
     return await ann.phase("resting", "failed", "awaiting_input")
 
 
@@ -108,11 +106,11 @@ async def test_a_write_with_referenced_values_is_approved_before_its_executor_ru
         ann,
         _,
     ):
-        await approve(ann)
-        waiting = await ann.sees(lambda session: bool(undecided_actions(session.turn)) or session.phase == "failed")
+        await ann.approves()
+        waiting = await ann.awaits_decision()
         (action,) = undecided_actions(waiting.turn)
         assert (action.spec.arguments["order_id"], DryRun.seen) == (ORDER["order_id"], [])
-        await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
+        await ann.allows()
         outcome = await ann.phase("resting", "failed")
         assert results(outcome)[-1]["with"] == CANCEL.arguments
         assert len(DryRun.seen) == 1
@@ -171,16 +169,17 @@ async def test_a_step_that_an_executor_began_when_its_process_was_killed_is_not_
     async def on_artefact(subject: str, __: bytes) -> None:
         await started.put(subject)
 
-    plan_store = PlanStore(settings)
-    await plan_store.start()
     victim = await executor(settings, PARLEY_STEP_EXECUTORS="hangs", PYTHONPATH=str(tmp_path / "site"))
     services: tuple[Service, ...] = ("planner", "verifier", "generator")
     try:
-        async with working(settings, ScriptedModel(plan(WHO, LOOK, CANCEL)), *services):
+        async with (
+            running_plan_store(settings),
+            working(settings, ScriptedModel(plan(WHO, LOOK, CANCEL)), *services),
+        ):
             ann = Person(bus, session_id)
-            await ann.does(c.Say(text="Cancel my order", workflow="execution_plan"))
+            await ann.says("Cancel my order", "execution_plan")
             await bus.subscribe("$O.ARTEFACTS.M.>", on_artefact)
-            await approve(ann)
+            await ann.approves()
             async with asyncio.timeout(WAIT_TIMEOUT):
                 await started.get()
             victim.kill()
@@ -195,7 +194,6 @@ async def test_a_step_that_an_executor_began_when_its_process_was_killed_is_not_
         with suppress(ProcessLookupError):
             victim.kill()
         await victim.wait()
-        await plan_store.stop()
 
 
 async def test_a_generator_drafts_and_changes_a_plan_without_the_model(

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from parley.events.values import Service, SessionSettings
-from services.plan_store.app import PlanStore
+from parley.events.values import Service
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
 from shared.domain.kernel import commands as c
 from shared.domain.kernel.session import Session, undecided_actions
 from shared.llm import ScriptedModel
 from shared.settings import Settings
-from tests.support.stack import Person, working
+from tests.support.stack import Person, open_session, running_plan_store, working
 
 SERVICES: tuple[Service, ...] = ("planner", "executor", "verifier", "generator")
 
@@ -27,20 +26,18 @@ def step(number: int, tool: str, *after: str, for_each: str | None = None, **arg
 
 
 @asynccontextmanager
-async def approved_plan(settings: Settings, bus: Bus, session_id: str, *steps: StepDraft) -> AsyncIterator[Person]:
+async def approved_plan(
+    settings: Settings, bus: Bus, session_id: str, *steps: StepDraft, **limits: Any
+) -> AsyncIterator[Person]:
     """The user of a session whose plan of these steps is approved. plan_store wakes it when a wait ends."""
-    store = PlanStore(settings)
-    async with working(settings, ScriptedModel(StepsDraft(goal="Wait and ask", steps=list(steps))), *SERVICES):
-        await store.start()
-        try:
-            ann = Person(bus, session_id)
-            await ann.does(c.Say(text="Wait and ask", workflow="execution_plan"))
-            session = await ann.phase("awaiting_approval", "failed")
-            assert session.plan, session.failure
-            await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
-            yield ann
-        finally:
-            await store.stop()
+    draft = StepsDraft(goal="Wait and ask", steps=list(steps))
+    request = {"text": "Wait and ask", "workflow": "execution_plan"}
+    async with (
+        running_plan_store(settings),
+        open_session(settings, bus, session_id, draft, **request, **limits) as (ann, _),
+    ):
+        await ann.approves()
+        yield ann
 
 
 def results(session: Session) -> dict[str, Any]:
@@ -58,11 +55,9 @@ async def test_a_plan_asks_the_user_waits_and_continues(settings: Settings, bus:
         assert paused.question
         assert (paused.question.text, len(paused.question.options)) == ("Which tea?", 2)
         await ann.does(c.Answer(text="Green"))
-        noting = await ann.phase("awaiting_approval")  # the approved plan did not contain the text
-        assert noting.turn
-        action = next(a for a in noting.turn.actions if a.spec.approval_reason)
+        noting = await ann.allows()  # the approved plan did not contain the text
+        (action,) = undecided_actions(noting.turn)
         assert action.spec.arguments["text"] == "Green"
-        await ann.does(c.Approve(version=noting.version, action_id=action.spec.id, hash=action.hash))
         session = await ann.phase("resting", "failed")
         assert session.plan
         assert session.plan.status == "completed", session.answer.text
@@ -90,29 +85,15 @@ async def test_an_invalid_wait_is_refused_with_the_reason(
 
 async def test_a_wait_survives_a_restart_of_the_services(settings: Settings, bus: Bus, session_id: str) -> None:
     """The broker has the timer. If it fires while plan_store is down, the sweep of plan_store wakes the session."""
-    plan = StepsDraft(goal="Wait", steps=[step(1, "wait_until", seconds=3)])
-    ann = Person(bus, session_id)
-    async with working(settings, ScriptedModel(plan), *SERVICES):
-        store = PlanStore(settings)
-        await store.start()
-        await ann.does(c.Say(text="Wait", workflow="execution_plan"))
-        session = await ann.phase("awaiting_approval", "failed")
-        assert session.plan
-        await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
+    async with approved_plan(settings, bus, session_id, step(1, "wait_until", seconds=3)) as ann:
         waiting = await ann.phase("waiting")
-        await store.stop()
     assert waiting.turn
     until = waiting.turn.actions[0].until
     assert until
     await asyncio.sleep(max((until - datetime.now(UTC)).total_seconds(), 0))  # the timer fires without plan_store
-    restarted = PlanStore(settings)
-    async with working(settings, ScriptedModel(), *SERVICES):
-        await restarted.start()
-        try:
-            outcome = await ann.phase("resting", "failed")
-            assert results(outcome) == {"s1": {"until": until.isoformat()}}
-        finally:
-            await restarted.stop()
+    async with running_plan_store(settings), working(settings, ScriptedModel(), *SERVICES):
+        outcome = await ann.phase("resting", "failed")
+        assert results(outcome) == {"s1": {"until": until.isoformat()}}
 
 
 LIST = "import json\nprint(json.dumps({'notes': [{'name': f'{n}.md', 'text': 'x' * n} for n in range(1, 4)]}))"
@@ -126,11 +107,8 @@ async def test_steps_write_and_read_each_item_and_a_later_step_gets_all_results(
     read = step(3, "read_file", for_each="{{steps.s2.output}}", name="{{item.name}}")
     total = step(4, "run_program", code="print(len(input()))", inputs={"all": "{{steps.s3.output}}"})
     async with approved_plan(settings, bus, session_id, listed, write, read, total) as ann:
-        session = await ann.phase("awaiting_approval", "failed")
+        session = await ann.allows()
         assert [action.spec.arguments["name"] for action in undecided_actions(session.turn)] == ["1.md", "2.md", "3.md"]
-        for action in undecided_actions(session.turn):
-            now = (await ann.load()).session
-            await ann.does(c.Approve(version=now.version, action_id=action.spec.id, hash=action.hash))
         ended = await ann.phase("resting", "failed")
         assert ended.plan
         assert ended.plan.status == "completed", ended.answer.text
@@ -177,24 +155,14 @@ async def test_a_plan_over_its_call_budget_asks_before_the_next_batch(
         *(step(number, "list_files") for number in (1, 2)),
         step(3, "write_file", "s1", "s2", name="a.md", text="{{steps.s1.output.bytes}} bytes"),
     ]
-    plan = StepsDraft(goal="List and note", steps=steps)
-    async with working(settings, ScriptedModel(plan), *SERVICES):
-        ann = Person(bus, session_id)
-        limits = SessionSettings(call_budget=1)
-        await ann.does(c.Say(text="List and note", workflow="execution_plan", settings=limits))
-        session = await ann.phase("awaiting_approval", "failed")
-        assert session.plan, session.failure
-        await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
+    async with approved_plan(settings, bus, session_id, *steps, call_budget=1) as ann:
         paused = await ann.phase("awaiting_input")
         assert paused.question
         assert (paused.question.about, paused.spent.tool_calls) == ("budget", 2)
         assert list(results(paused).values())[:2] == [{"files": [], "bytes": 0}] * 2
         await ann.does(c.Answer(text=paused.question.options[0].label))
-        noting = await ann.phase("awaiting_approval", "failed")
-        assert noting.turn
+        noting = await ann.allows()
         assert noting.settings.call_budget == 4
-        action = next(a for a in noting.turn.actions if a.spec.approval_reason)
-        await ann.does(c.Approve(version=noting.version, action_id=action.spec.id, hash=action.hash))
         ended = await ann.phase("resting", "failed")
         assert ended.plan
         assert (ended.plan.status, ended.spent.tool_calls) == ("completed", 3)

@@ -31,6 +31,7 @@ from shared.store import PlanStoreClient, StoreRefused, StoreUnavailable
 from tests.conftest import person
 from tests.support.nats import NatsServer, kill9
 from tests.support.plan_store import rows
+from tests.support.stack import running_plan_store
 from tests.support.stories import STEPS
 from tests.support.timeouts import WAIT_TIMEOUT
 
@@ -40,19 +41,9 @@ if TYPE_CHECKING:
 pytest_plugins = ("tests.support.postgres",)
 
 
-@asynccontextmanager
-async def serving(settings: Settings) -> AsyncIterator[PlanStore]:
-    service = PlanStore(settings)
-    await service.start()
-    try:
-        yield service
-    finally:
-        await service.stop()
-
-
 @pytest.fixture
 async def service(settings: Settings) -> AsyncIterator[PlanStore]:
-    async with serving(settings) as service:
+    async with running_plan_store(settings) as service:
         yield service
 
 
@@ -172,7 +163,10 @@ async def test_the_sweep_fails_lost_work(settings: Settings, bus: Bus, session_i
         await taken.wait()
         await commit_all(bus, "other", c.Say(text="Write another"))
         await busy.wait()
-        async with next_message(bus, f"{session_id}.*.session.failed") as failed, serving(short_timeout) as service:
+        async with (
+            next_message(bus, f"{session_id}.*.session.failed") as failed,
+            running_plan_store(short_timeout) as service,
+        ):
             event = json.loads(await failed())
             assert (await PlanStoreClient(service.bus).load("other")).session.phase == "planning"
     finally:

@@ -1,13 +1,10 @@
 """Polling steps, with the real executor, plan store and broker: timeouts, and restarts of the executor."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from parley.events import facts
-from services.plan_store.app import PlanStore
 from services.plan_store.scheduler.polling import WAKE, PollProgress, WakeTimer, read_timer
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
@@ -17,7 +14,7 @@ from shared.domain.steps.polling import polls_by_action
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from tests.integration.test_plan_steps import SERVICES, approved_plan, results, step
-from tests.support.stack import Person, working
+from tests.support.stack import Person, running_plan_store, working
 from tests.support.timeouts import WAIT_TIMEOUT
 
 WITHOUT_EXECUTOR = tuple(service for service in SERVICES if service != "executor")
@@ -91,25 +88,13 @@ async def test_polling_continues_while_other_steps_run_and_outputs_the_last_resu
         assert (session.spent.tool_calls, session.spent.seconds > 0) == (8, True)
 
 
-@asynccontextmanager
-async def running_plan_store(settings: Settings) -> AsyncIterator[None]:
-    store = PlanStore(settings)
-    await store.start()
-    try:
-        yield
-    finally:
-        await store.stop()
-
-
 async def test_polling_continues_while_the_executor_is_down(settings: Settings, bus: Bus, session_id: str) -> None:
     plan = StepsDraft(goal="Wait", steps=[polls(condition="output == 'never' or files")])
     ann = Person(bus, session_id)
     async with running_plan_store(settings), working(settings, ScriptedModel(plan), *WITHOUT_EXECUTOR):
         async with working(settings, ScriptedModel(), "executor"):
-            await ann.does(c.Say(text="Wait", workflow="execution_plan"))
-            session = await ann.phase("awaiting_approval", "failed")
-            assert session.plan, session.failure
-            await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
+            await ann.says("Wait", "execution_plan")
+            await ann.approves()
             first = await wait_for_poll(ann)
         assert await fire_poll_timer(bus, first, polls=1) == 2, "the next timer is set before the executor is asked"
         still = (await ann.load()).session

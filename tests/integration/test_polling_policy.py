@@ -8,7 +8,6 @@ import pytest
 
 from parley.events import facts
 from parley.events.values import SessionSettings
-from services.plan_store.app import PlanStore
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
 from shared.domain.kernel import commands as c
@@ -16,9 +15,9 @@ from shared.domain.kernel.session import Session
 from shared.domain.steps.polling import polls_by_action
 from shared.llm import ScriptedModel
 from shared.settings import Settings
-from tests.integration.test_plan_steps import SERVICES, step
+from tests.integration.test_plan_steps import SERVICES, approved_plan, step
 from tests.integration.test_polling_plan import fire_poll_timer, polls, wait_for_poll
-from tests.support.stack import Person, working
+from tests.support.stack import Person, running_plan_store, working
 
 PROGRAM = {"tool": "run_program", "arguments": {"code": "print('ran', end='')"}, "condition": "output"}
 
@@ -30,17 +29,13 @@ async def plan_by_setting(
     """The user of a session whose plan starts by setting, and who decided on tools before."""
     plan = StepsDraft(goal="Wait", steps=list(steps))
     own = SessionSettings(require_plan_approval=False, recall=False, **more)
-    store, ann = PlanStore(settings), Person(bus, session_id)
-    async with working(settings, ScriptedModel(plan), *[name for name in SERVICES if name != "planner"]):
-        await store.start()
-        try:
-            await ann.does(c.Say(text="Wait", workflow="execution_plan", settings=own))
-            for decision in before:
-                await ann.does(decision)
-            async with working(settings, ScriptedModel(plan), "planner"):
-                yield ann
-        finally:
-            await store.stop()
+    ann, others = Person(bus, session_id), [name for name in SERVICES if name != "planner"]
+    async with running_plan_store(settings), working(settings, ScriptedModel(plan), *others):
+        await ann.does(c.Say(text="Wait", workflow="execution_plan", settings=own))
+        for decision in before:
+            await ann.does(decision)
+        async with working(settings, ScriptedModel(plan), "planner"):
+            yield ann
 
 
 def polled_values(session: Session) -> list[Any]:
@@ -117,16 +112,5 @@ async def test_no_further_poll_is_made_once_its_tool_asks(settings: Settings, bu
 
 
 async def test_the_approval_of_the_plan_covers_its_polls(settings: Settings, bus: Bus, session_id: str) -> None:
-    plan = StepsDraft(goal="Wait", steps=[polls(**PROGRAM)])
-    store, ann = PlanStore(settings), Person(bus, session_id)
-    async with working(settings, ScriptedModel(plan), *SERVICES):
-        await store.start()
-        try:
-            await ann.does(c.Say(text="Wait", workflow="execution_plan"))
-            review = await ann.phase("awaiting_approval", "failed")
-            assert review.plan
-            await ann.does(c.Approve(version=review.plan.version, hash=review.plan.hash))
-            done = await ann.phase("resting", "failed")
-            assert polled_values(done) == ["ran"]
-        finally:
-            await store.stop()
+    async with approved_plan(settings, bus, session_id, polls(**PROGRAM)) as ann:
+        assert polled_values(await ann.phase("resting", "failed")) == ["ran"]

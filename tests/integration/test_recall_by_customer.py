@@ -8,7 +8,6 @@ import pytest_asyncio
 from parley.events import facts
 from parley.events.values import SessionSettings
 from services.generator.agentflow import AnswerDraft
-from services.plan_store.app import PlanStore
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
 from services.planner.conversation import PlanDraft, TextStep
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
@@ -19,7 +18,7 @@ from shared.domain.kernel.session import Session
 from shared.llm.scripted import Prompt, Scripted, ScriptedModel
 from shared.settings import Settings
 from shared.store import PlanStoreClient
-from tests.support.stack import Person, working
+from tests.support.stack import Person, running_plan_store, working
 from tests.support.store import STORE
 
 LESSON = "The address {address1} was not the one they named."
@@ -114,10 +113,8 @@ class Services:
 
 @pytest_asyncio.fixture
 async def services(settings: Settings, bus: Bus) -> AsyncIterator[Services]:
-    service = PlanStore(settings)
-    await service.start()
-    yield Services(settings, bus)
-    await service.stop()
+    async with running_plan_store(settings):
+        yield Services(settings, bus)
 
 
 def values_in(values: set[str], prompts: list[Prompt]) -> list[tuple[str, str]]:

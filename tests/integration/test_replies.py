@@ -14,7 +14,6 @@ from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft
 from shared.bus import Bus
 from shared.domain.kernel import commands as c
-from shared.domain.kernel.session import Session
 from shared.llm.scripted import Scripted
 from shared.settings import Settings
 from tests.support import stack
@@ -50,17 +49,9 @@ async def executing(
     model = HeldModel(*replies)
     async with working(settings, model):
         ann = Person(bus, session_id)
-        chosen = SessionSettings(**session_settings)
-        await ann.does(c.Say(text="Look and send", workflow="execution_plan", settings=chosen))
-        await approve(ann)
+        await ann.says("Look and send", "execution_plan", **session_settings)
+        await ann.approves()
         yield ann, model
-
-
-async def approve(ann: Person) -> Session:
-    session = await ann.phase("awaiting_approval", "failed")
-    assert session.plan, session.failure
-    await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
-    return session
 
 
 def started(events: list[SessionEvent]) -> list[str]:
@@ -108,7 +99,7 @@ async def test_an_offer_that_is_taken_is_reviewed_and_finished_steps_are_not_rep
         offered = await ann.sees(lambda session: session.offer is not None and session.work is None)
         assert (offered.phase, tools.made, offered.plan and offered.plan.number) == ("executing", ["a", "b"], 1)
         await ann.does(c.TakeOffer(version=offered.offer.version))  # type: ignore[union-attr]
-        taken = await approve(ann)
+        taken = await ann.approves()
         assert (taken.plan and taken.plan.number, taken.offer, taken.task) == (2, None, offered.task)
         ended = await ann.phase("resting", "failed")
         assert (ended.plan and ended.plan.status, tools.made) == ("completed", ["a", "b", "d"])
@@ -131,7 +122,7 @@ async def test_a_message_before_the_start_of_a_write_prevents_it(
         await ann.sees(lambda session: session.words.reply == words.text)
         assert (tools.made, started(await ann.events())) == ([], [])
         await ann.does(c.TakeOffer())
-        await approve(ann)
+        await ann.approves()
         ended = await ann.phase("resting", "failed")
         assert (ended.plan and ended.plan.status, tools.made) == ("completed", ["a"])
         assert len(model.prompts) == 3
@@ -147,7 +138,7 @@ async def test_a_reply_whose_planner_was_ended_is_made_once_by_the_next_one(
         ann = Person(bus, session_id)
         async with working(settings.model_copy(update={"graceful_timeout": 0.1}), first, "planner"):
             await ann.does(c.Say(text="Look and send", workflow="execution_plan"))
-            await approve(ann)
+            await ann.approves()
             await tools.calls["a"].arrived()
             first.writing.hold()
             await ann.does(c.Say(text=QUESTION))

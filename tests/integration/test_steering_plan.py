@@ -20,7 +20,6 @@ from tests.integration.test_execution_plan import (
     ORDER,
     WHO,
     WRONG,
-    approve,
     order_status,
     plan,
 )
@@ -52,7 +51,7 @@ async def test_an_edit_during_a_step_keeps_its_outcome_and_is_approved_only_afte
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     async with open_session(settings, bus, session_id, plan(WHO, LOOK, CANCEL), **executors("held")) as (ann, _):
-        await approve(ann)
+        await ann.approves()
         running = await when_looking_up(ann)
         assert running.plan
         steps = tuple(step for step in running.plan.steps if step.tool != CANCEL.tool)

@@ -10,7 +10,6 @@ import pytest
 from nats.aio.client import DEFAULT_MAX_RECONNECT_ATTEMPTS
 
 from rehearsal.app import build
-from services.plan_store.app import PlanStore
 from services.planner.conversation import draft_plan
 from shared.bus import Bus, BusUnavailable, Delivery, connection
 from shared.bus.provision import provision
@@ -24,7 +23,7 @@ from tests.support.inbox import Inbox, consuming, store, until_idle
 from tests.support.nats import NatsServer, frozen, kill9
 from tests.support.rehearsal_server import RehearsalServer, rehearsal_server
 from tests.support.serving import serving
-from tests.support.stack import BUILD, Person, working
+from tests.support.stack import BUILD, Person, running_plan_store, working
 from tests.support.timeouts import WAIT_TIMEOUT
 from tests.support.watcher import REQUEST, Watcher, in_review
 
@@ -196,11 +195,9 @@ async def test_work_waits_for_an_unavailable_plan_store(
     await person.does(c.Say(text="Add support for floating point numbers"))
     await asyncio.wait_for(requested.wait(), WAIT_TIMEOUT)
     await responder.stop()
-    plan_store = PlanStore(settings)
-    await plan_store.start()
-    await person.sees(lambda session: session.plan is not None and session.plan.number == 2)
-    await replica.stop()
-    await plan_store.stop()
+    async with running_plan_store(settings):
+        await person.sees(lambda session: session.plan is not None and session.plan.number == 2)
+        await replica.stop()
     assert len(await server.calls()) == 2
 
 
@@ -271,15 +268,13 @@ class Processes:
 
 @asynccontextmanager
 async def processes(settings: Settings) -> AsyncIterator[Processes]:
-    plan_store = PlanStore(settings)
-    await plan_store.start()
-    running = Processes(settings)
-    try:
-        await asyncio.gather(*(running.start(name) for name in BUILD))
-        yield running
-    finally:
-        await running.stop()
-        await plan_store.stop()
+    async with running_plan_store(settings):
+        running = Processes(settings)
+        try:
+            await asyncio.gather(*(running.start(name) for name in BUILD))
+            yield running
+        finally:
+            await running.stop()
 
 
 async def test_work_goes_on_after_kill_9_of_each_service(

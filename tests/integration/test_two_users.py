@@ -24,7 +24,6 @@ from parley.protocol.flows import FLOWS_LIST
 from parley.protocol.server import Delta
 from parley.protocol.tools import TOOLS_LIST, ToolPage
 from services.gateway.app import build
-from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.settings import Settings
 from shared.store import PlanStoreClient
@@ -32,6 +31,7 @@ from tests.support.flow_services import Services, answer_flows
 from tests.support.frame_generator import TYPES, FrameGenerator
 from tests.support.gateway import SECRET, Client, client, gateway_settings, serving
 from tests.support.http_client import http_client
+from tests.support.stack import running_plan_store
 
 MARK = "ALICES-OWN-WORDS"
 ALICE, BOB = {"Authorization": "Bearer ka"}, {"Authorization": "Bearer kb"}
@@ -118,20 +118,17 @@ async def _http(address: str, headers: dict[str, str]) -> AsyncIterator[httpx2.A
 async def users(settings: Settings, bus: Bus) -> AsyncIterator[TwoUsers]:
     chosen: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": SECRET}
     own_settings = gateway_settings(**chosen, nats_url=settings.nats_url, parley_home=settings.parley_home)
-    plan_store, gateway_bus = PlanStore(settings), Bus(own_settings, "gateway")
-    await plan_store.start()
+    gateway_bus = Bus(own_settings, "gateway")
     await bus.answer(FLOWS_LIST, answer_flows, queue="executor")
     app = build(own_settings, gateway_bus, PlanStoreClient(gateway_bus), gateway_bus.log)
-    try:
-        async with (
-            serving(app) as address,
-            Services(bus, bus.log),
-            _http(address, ALICE) as alice,
-            _http(address, BOB) as bob,
-        ):
-            yield TwoUsers(app, address, bus, await _create_sessions(alice, bus), alice, bob)
-    finally:
-        await plan_store.stop()
+    async with (
+        running_plan_store(settings),
+        serving(app) as address,
+        Services(bus, bus.log),
+        _http(address, ALICE) as alice,
+        _http(address, BOB) as bob,
+    ):
+        yield TwoUsers(app, address, bus, await _create_sessions(alice, bus), alice, bob)
 
 
 async def _create_sessions(alice: httpx2.AsyncClient, bus: Bus) -> tuple[str, str]:

@@ -1,4 +1,7 @@
-"""Fixtures for tests of plan_store: an empty database, on SQLite and on PostgreSQL. Load it by `pytest_plugins`."""
+"""Fixtures for tests of plan_store: an empty database, on SQLite and on PostgreSQL, and a scheduler on it.
+
+Load it by `pytest_plugins`.
+"""
 
 import asyncio
 import shutil
@@ -10,8 +13,10 @@ from sqlalchemy.engine import make_url
 
 from services.plan_store.database import ProjectionDatabase
 from services.plan_store.projection.projector import Projector
+from services.plan_store.scheduler.scheduler import Scheduler
 from shared.settings import Settings
 from shared.testing import InMemoryLog
+from tests.support.broker import Broker, Clock
 from tests.support.postgres import database_on, emptied
 
 
@@ -82,3 +87,22 @@ def log() -> InMemoryLog:
 @pytest.fixture
 def projector(log: InMemoryLog, database: ProjectionDatabase) -> Projector:
     return Projector(log, database)
+
+
+@pytest.fixture
+def broker() -> Broker:
+    return Broker()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def scheduler(
+    log: InMemoryLog, database: ProjectionDatabase, projector: Projector, broker: Broker, clock: Clock
+) -> Scheduler:
+    scheduler = Scheduler(broker, log, database, projector, stuck_work_timeout=120, now=clock)
+    projector.on_projected = scheduler.session_projected
+    return scheduler

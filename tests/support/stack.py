@@ -3,26 +3,32 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import cast
+from typing import Any, cast
 
 from parley.events import SessionEvent
-from parley.events.values import Service
+from parley.events.values import Service, SessionSettings, Workflow
 from services.executor import app as executor
+from services.gateway import app as gateway
 from services.generator import app as generator
+from services.plan_store.app import PlanStore
 from services.planner import app as planner
 from services.verifier import app as verifier
 from shared.bus import Bus, Delivery
-from shared.domain.kernel.session import Session
+from shared.domain.kernel import commands as c
+from shared.domain.kernel.session import Session, undecided_actions
 from shared.domain.rules.decide import AnyCommand
-from shared.llm import Model
+from shared.llm import Model, ScriptedModel
+from shared.llm.scripted import Scripted
 from shared.log import LogUnavailable, SessionAtPosition
 from shared.retry import retry_while_unavailable
 from shared.settings import Settings
-from shared.store import StoreReader
+from shared.store import PlanStoreClient, StoreReader
 from shared.story import Story
 from shared.testing import InMemoryStore
 from shared.worker import Handler, WorkerApplication, WorkerOverrides, worker_application
 from tests.support.bus import FakeBus
+from tests.support.gateway import gateway_settings, serving
+from tests.support.stories import approve
 from tests.support.timeouts import WAIT_TIMEOUT
 
 Build = Callable[[Settings, WorkerOverrides], WorkerApplication]
@@ -75,6 +81,27 @@ async def working(
         await asyncio.gather(*(app.stop() for app in apps))
 
 
+@asynccontextmanager
+async def running_plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
+    """plan_store on the real bus, until the block ends."""
+    service = PlanStore(settings)
+    await service.start()
+    try:
+        yield service
+    finally:
+        await service.stop()
+
+
+@asynccontextmanager
+async def serving_gateway(settings: Settings, **chosen: Any) -> AsyncIterator[str]:
+    """A gateway and its plan_store on the real bus; yields `host:port`. `chosen` are the gateway's other settings."""
+    config = gateway_settings(nats_url=settings.nats_url, parley_home=settings.parley_home, **chosen)
+    bus = Bus(config, "gateway")
+    app = gateway.build(config, bus, PlanStoreClient(bus), bus.log)
+    async with running_plan_store(settings), serving(app) as address:
+        yield address
+
+
 late_reads = retry_while_unavailable(LogUnavailable, timeout=WAIT_TIMEOUT)  # a busy machine is slow
 
 
@@ -91,7 +118,32 @@ class Person:
     async def load(self) -> SessionAtPosition:
         return await self._story.load_at_position()
 
-    async def does(self, command: AnyCommand) -> SessionEvent:
+    async def says(self, text: str, workflow: Workflow | None = None, **settings: Any) -> SessionEvent:
+        """Send a message; the first one chooses the workflow and the settings of the session."""
+        return await self.does(c.Say(text=text, workflow=workflow, settings=SessionSettings(**settings)))
+
+    async def approves(self) -> Session:
+        """Approve the plan or code that is in review, or will be. Returns the session as it was before."""
+        session = await self.phase("awaiting_approval", "failed")
+        assert session.phase == "awaiting_approval", session.failure
+        await self.does(approve)
+        return session
+
+    async def awaits_decision(self) -> Session:
+        """The session once some of its actions wait for approval."""
+        session = await self.sees(lambda now: bool(undecided_actions(now.turn)) or now.phase in ("resting", "failed"))
+        assert undecided_actions(session.turn), (session.failure, session.answer.text)
+        return session
+
+    async def allows(self) -> Session:
+        """Approve all actions that wait, or will wait, for approval. Returns the session as it was before."""
+        session = await self.awaits_decision()
+        for action in undecided_actions(session.turn):
+            version = (await self.load()).session.version
+            await self.does(c.Approve(version=version, action_id=action.spec.id, hash=action.hash))
+        return session
+
+    async def does(self, command: AnyCommand | Callable[[Session], AnyCommand]) -> SessionEvent:
         """Commit this command as the user, or as the due service."""
         await self._story.commit(command)
         event = self._story.events[-1]
@@ -135,3 +187,21 @@ class Person:
     @late_reads
     async def events(self) -> list[SessionEvent]:
         return await InMemoryStore(self._bus.log).events(self.id)
+
+
+@asynccontextmanager
+async def open_session(
+    settings: Settings,
+    bus: Bus,
+    session_id: str,
+    *replies: Scripted,
+    text: str,
+    workflow: Workflow,
+    **session_settings: Any,
+) -> AsyncIterator[tuple[Person, ScriptedModel]]:
+    """A user who has sent this request to the four services, whose model gives these replies."""
+    model = ScriptedModel(*replies)
+    async with working(settings, model):
+        ann = Person(bus, session_id)
+        await ann.says(text, workflow, **session_settings)
+        yield ann, model

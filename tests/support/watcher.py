@@ -34,12 +34,6 @@ class Watcher(Person):
             while (delta := await self._drafts.get()).kind != kind or (delta.wait is not None) is not waits:
                 pass
 
-    async def approves(self) -> None:
-        session = (await self.load()).session
-        item = session.code if session.code and session.code.status == "review" else session.plan
-        assert item
-        await self.does(c.Approve(version=item.version, hash=item.hash))
-
     async def edits(self, code: str) -> None:
         session = (await self.load()).session
         assert session.code
