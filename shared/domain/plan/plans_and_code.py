@@ -117,10 +117,6 @@ def _declined(session: Session, *, replan: bool) -> Session:
     return replace(left, next_draft=NextDraft(another=replan, after_decline=True))
 
 
-def plan_cancelled(session: Session, _: facts.PlanCancelled) -> Session:
-    return with_plan(session, "cancelled")
-
-
 def plan_deleted(session: Session, event: facts.PlanDeleted) -> Session:
     return messages.without_program(replace(session, plan=None, code=None), event.version)
 
@@ -167,10 +163,6 @@ def code_verified(session: Session, event: facts.CodeVerified) -> Session:
     return with_next_draft(
         repair, problems=tuple(f"{check.name}: {check.detail}" for check in event.checks if check.ok is False)
     )
-
-
-def code_approved(session: Session, _: facts.CodeApproved) -> Session:
-    return with_code(with_plan(session, "completed"), status="approved")
 
 
 def code_rejected(session: Session, event: facts.CodeRejected) -> Session:

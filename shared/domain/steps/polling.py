@@ -18,7 +18,6 @@ from shared.domain.kernel.fast_replace import replace
 from shared.domain.kernel.session import Session
 from shared.domain.kernel.state import Action, Poll
 from shared.domain.rules.event_meta import event_meta
-from shared.domain.steps.waiting_steps import resume_plan
 from shared.domain.turn.batches import change_actions, find_action
 
 MAX_RECORDED_VALUES = 20  # per attempt of a step
@@ -94,8 +93,7 @@ def action_waited(session: Session, event: facts.ActionWaited) -> Session:
             return replace(waited, status="finished", result=event.value, error="")
         return replace(waited, status="failed", result=None, error=event.error)
 
-    after = change_actions(session, [event.action_id], apply)
-    return resume_plan(after, event.version) if event.end else after
+    return change_actions(session, [event.action_id], apply)
 
 
 def _polled(action: Action, poll: Poll, event: facts.ActionWaited) -> Poll:

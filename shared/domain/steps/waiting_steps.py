@@ -11,13 +11,11 @@ from parley.events.values import Waiting, WaitsFor
 from shared.domain.kernel import commands as c
 from shared.domain.kernel.commands import CommandMeta
 from shared.domain.kernel.errors import Invalid, require
-from shared.domain.kernel.session import Session, enter_phase
+from shared.domain.kernel.session import Session
 from shared.domain.kernel.state import Action, Poll
 from shared.domain.rules.event_meta import event_meta
 from shared.domain.steps.plan_steps import is_unresolved
 from shared.domain.turn.batches import (
-    actions_to_start,
-    advance,
     mark_actions,
     next_batch,
     running_actions,
@@ -86,28 +84,4 @@ def actions_waiting(session: Session, event: facts.ActionsWaiting) -> Session:
     for waiting in event.actions:
         poll = Poll(waiting.every, began=event.version, next_poll=event.at) if waiting.every else None
         session = mark_actions(session, [waiting.action_id], "waiting", until=waiting.until, poll=poll)
-    return advance(session, event.version) if session.phase == "executing" else session
-
-
-def _is_batch_blocked(session: Session) -> bool:
-    """Whether the executor cannot start the next batch now.
-
-    A step failed, an action needs the user's approval, or a remark or a pause has taken the work.
-    """
-    if session.work is None:
-        return True
-    return not running_actions(session) and not actions_to_start(session)
-
-
-def resume_plan(session: Session, version: int) -> Session:
-    """Goes on with the plan's steps that are ready now. An open question to the user is asked again afterwards."""
-    turn, question = session.turn, session.question
-    if session.work is None and session.phase in ("verifying", "answering"):
-        return enter_phase(session, session.phase, version)
-    if session.phase == "waiting" or (session.phase == "executing" and _is_batch_blocked(session)):
-        return advance(session, version)
-    if turn is None or not turn.rules.by_step or question is None or question.about != "action":
-        return session
-    if all(action.spec.waits_for == "person" for action in next_batch(turn)):
-        return session
-    return advance(mark_actions(session, [question.action_id], "planned"), version)
+    return session

@@ -58,8 +58,8 @@ FLOW = Workflow(
     "flow",
     after={
         **PLAN_REVIEW,
-        "plan.approved": (Edge("batch"),),
-        "turn.planned": (Edge("planning", unread_while_planning), Edge("batch")),
+        "plan.approved": (Edge("first_batch"),),
+        "turn.planned": (Edge("planning", unread_while_planning), Edge("first_batch")),
         "turn.verified": AFTER_VERDICT,
         "answer.given": (Edge("resting", rests="answered"),),
     },

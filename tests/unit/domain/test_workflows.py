@@ -1,6 +1,6 @@
 """The edges that workflows declare, compared with those that sessions take."""
 
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import pytest
 
@@ -9,9 +9,9 @@ from parley.events.values import PathPlan, Step
 from scripts.reachability import explore
 from shared.domain import workflows
 from shared.domain.kernel import commands as c
-from shared.domain.kernel.session import Session
-from shared.domain.kernel.workflow import Edge, Workflow, always
-from shared.domain.workflows import WORKFLOWS
+from shared.domain.kernel.session import Phase, Session
+from shared.domain.kernel.workflow import Edge, Row, always
+from shared.domain.workflows import WORKFLOWS, phases
 from tests.unit.domain.spec import (
     StoryLine,
     act,
@@ -77,23 +77,40 @@ RARE: tuple[tuple[StoryLine, ...], ...] = (
 
 def test_the_declared_edges_are_those_that_sessions_take(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = {EdgeKey(arrow.workflow, arrow.kind, arrow.test) for arrow in explore().edges}
-    original = workflows.edge_for
+    original = phases.edge_for
 
     def record_edge(session: Session, event: SessionEvent) -> Edge:
         taken_edge = original(session, event)
-        taken.add(EdgeKey(workflows.owner(session, event).name, event.type, taken_edge.label))
+        if event.type not in phases.EVENTS:
+            taken.add(EdgeKey(workflows.owner(session, event).name, event.type, taken_edge.label))
         return taken_edge
 
-    monkeypatch.setattr(workflows, "edge_for", record_edge)
+    monkeypatch.setattr(phases, "edge_for", record_edge)
     for rare in RARE:
         given(*rare)
     event_types = {edge.event_type for edge in declared()}  # no workflow has edges for the other types
     assert {edge for edge in taken if edge.event_type in event_types} == declared()
 
 
-@pytest.mark.parametrize("workflow", WORKFLOWS.values(), ids=WORKFLOWS)
-def test_only_the_last_edge_of_an_event_type_has_no_condition(workflow: Workflow) -> None:
+ROWS = [
+    *(
+        pytest.param(row, id=f"{workflow.name} {kind}")
+        for workflow in WORKFLOWS.values()
+        for kind, row in workflow.after.items()
+    ),
+    *(pytest.param(row, id=name) for name, row in (*phases.EVENTS.items(), *phases.ROWS.items())),
+]
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_only_the_last_edge_has_no_condition_and_every_edge_leads_somewhere(row: Row) -> None:
+    assert [edge.when is always for edge in row] == [False] * (len(row) - 1) + [True]
+    named = {edge.to for edge in row if edge.to is not None and not callable(edge.to)}
+    assert named <= {*get_args(Phase), *phases.ROWS}
+
+
+def test_every_event_type_has_edges_in_the_table_or_in_workflows() -> None:
     event_types = {str(event_class.model_fields["type"].default) for event_class in EVENT_CLASSES}
-    assert workflow.after.keys() <= event_types
-    for edges in workflow.after.values():
-        assert [edge.when is always for edge in edges] == [False] * (len(edges) - 1) + [True]
+    of_workflows = {kind for workflow in WORKFLOWS.values() for kind in workflow.after}
+    assert phases.EVENTS.keys() | of_workflows == event_types
+    assert not phases.EVENTS.keys() & of_workflows
