@@ -163,22 +163,6 @@ def test_no_room_of_the_domain_has_more_than_twelve_files() -> None:
     assert max(map(len, rooms)) <= 12
 
 
-PHASE_TABLE = "shared/domain/workflows/phases.py"
-OLD_PROTOCOL = "services/gateway/views/protocol1.py"  # shows a message being answered as the phase that it once was
-
-
-def test_only_the_table_sets_the_phase_of_a_session() -> None:
-    setters = {name(path) for path in sources("services", "shared", "parley", "cli") if sets_phase(path)}
-    assert setters == {PHASE_TABLE, OLD_PROTOCOL}
-
-
-def sets_phase(path: Path) -> bool:
-    """Whether the module makes a copy of a session, or a session, with another phase."""
-    calls = (node for node in nodes(path) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
-    changes = (call for call in calls if call.func.id in ("replace", "Session"))  # type: ignore[attr-defined]
-    return any(keyword.arg == "phase" for call in changes for keyword in call.keywords)
-
-
 def test_the_domain_is_pure() -> None:
     allowed = ("pydantic", "parley.events", "shared.domain")
     lines = [line for path in sources("shared/domain") for line in disallowed_imports(path, *allowed)]
@@ -321,7 +305,8 @@ def test_programs_do_not_import_services() -> None:
     assert forbidden_imports(sources("cli"), "services", "tests") == []
 
 
-WORKFLOWS = {path.stem for path in sources("shared/domain/workflows")} - {"__init__", "phases", "conditions"}
+PHASES = {"phases", "conditions", "turn_conditions"}  # of all workflows
+WORKFLOWS = {path.stem for path in sources("shared/domain/workflows")} - {"__init__", *PHASES}
 PRODUCT = ("services", "shared", "cli", "parley")
 SHAPES = {"path": {"plan", "turn", "event"}, "kind": {"plan"}}  # only a workflow's own modules may test these
 

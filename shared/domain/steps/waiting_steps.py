@@ -3,6 +3,7 @@
 The keeper wakes a step when its time has come. `polling` records what polling steps see.
 """
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from parley.events import facts
@@ -38,19 +39,25 @@ def next_wake(session: Session) -> datetime | None:
 def wait(session: Session, command: c.Wait, meta: CommandMeta) -> facts.ActionsWaiting:
     """Raises OutOfTurn, Invalid."""
     require(not running_actions(session), "Actions are running: steps begin to wait when they have ended.")
-    ready = {action.spec.id: action.spec for action in next_batch(session.turn)}
+    if wrong := check_waiting(session, command.actions):
+        raise Invalid(f"{wrong}.")
+    unresolved = {action.spec.id for action in next_batch(session.turn) if is_unresolved(session, action.spec)}
     for waiting in command.actions:
-        spec = ready.get(waiting.action_id)
-        if spec is None or spec.waits_for != wait_kind(waiting) or is_unresolved(session, spec):
-            raise Invalid(
-                f"{waiting.action_id} is not a step that waits for a {wait_kind(waiting)} and could begin now."
-            )
+        if waiting.action_id in unresolved:
+            raise Invalid(f"The values that {waiting.action_id} needs are not known yet.")
         if wrong := _out_of_bounds(waiting, meta.at):
             raise Invalid(f"{waiting.action_id} {wrong}.")
     return facts.ActionsWaiting(
         **event_meta(session, meta, facts.ActionsWaiting, command.actions[0].action_id),
         actions=command.actions,
     )
+
+
+def check_waiting(session: Session, steps: Iterable[Waiting]) -> str:
+    """Why one of these cannot begin to wait: only steps of the batch do, as the plan says. "" if all can."""
+    waits = {action.spec.id: action.spec.waits_for for action in next_batch(session.turn)}
+    wrong = next((step for step in steps if waits.get(step.action_id) != wait_kind(step)), None)
+    return f"{wrong.action_id} is not a step that waits for a {wait_kind(wrong)} and could begin now" if wrong else ""
 
 
 def wait_kind(waiting: Waiting) -> WaitsFor:

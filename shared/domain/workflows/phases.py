@@ -21,6 +21,7 @@ from shared.domain.transcript.questions import asking_phase, question_asked
 from shared.domain.turn.batches import hold
 from shared.domain.turn.turns import frees_plan, plan_resumed, plan_retried
 from shared.domain.workflows import conditions as on
+from shared.domain.workflows import turn_conditions as turn
 
 STAYS: Row = (Edge(None),)
 OUTCOME: Row = (Edge("batch", on.moves_turn), Edge(None))
@@ -73,7 +74,7 @@ EVENTS: Edges = {
         Edge("resumed", then=answer_unread),
     ),
     "session.stopped": (
-        Edge("beside", on.withdraws_question),
+        Edge("beside", on.asked_beside),
         Edge("goes_on", on.withdraws_only_message),
         Edge("resting", rests="stopped", resumes=on.halted_phase),
     ),
@@ -100,30 +101,30 @@ ROWS: Mapping[RowName, Row] = {
     "first_batch": (Edge("batch", then=answer_unread),),
     # The turn runs its next batch, asks the user, waits, or is verified.
     "batch": (
-        Edge(None, on.runs),
-        Edge("awaiting_input", on.is_uncertain, first=on.ask_what_happened),
-        Edge("awaiting_input", on.is_out_of_budget, resumes="executing", first=on.ask_for_budget),
-        Edge("planning", on.is_superseded, first=on.without_turn),
-        Edge("waiting", on.only_waits),
-        Edge("verifying", on.is_over),
-        Edge("awaiting_approval", on.awaits_approval),
-        Edge("planning", on.message_precedes_batch, first=on.without_turn),
+        Edge(None, turn.runs),
+        Edge("awaiting_input", turn.is_uncertain, first=turn.ask_what_happened),
+        Edge("awaiting_input", turn.is_out_of_budget, resumes="executing", first=turn.ask_for_budget),
+        Edge("planning", turn.is_superseded, first=turn.without_turn),
+        Edge("waiting", turn.only_waits),
+        Edge("verifying", turn.is_over),
+        Edge("awaiting_approval", turn.awaits_approval),
+        Edge("planning", turn.message_precedes_batch, first=turn.without_turn),
         Edge("executing"),
     ),
     # The user has decided about an action.
-    "decided": (Edge(None, on.is_undecided), Edge("batch")),
+    "decided": (Edge(None, turn.is_undecided), Edge("batch")),
     # What waited for the reply to a message, or for a step, goes on.
     "goes_on": (
-        Edge(on.own_phase, on.is_held_up),
-        Edge("batch", on.step_may_begin),
-        Edge("batch", on.question_can_wait, first=on.ask_later),
+        Edge(on.own_phase, turn.is_held_up),
+        Edge("batch", turn.step_may_begin),
+        Edge("batch", turn.question_can_wait, first=turn.ask_later),
         Edge(None),
     ),
     # The interrupted phase is entered again; a turn goes on from the current state of its actions.
     "resumed": (
-        Edge("executing", on.turn_still_runs, first=on.take_up_actions),
-        Edge("batch", on.turn_was_interrupted, first=on.revive_turn),
-        Edge(on.interrupted_phase),
+        Edge("executing", turn.turn_still_runs, first=turn.take_up_actions),
+        Edge("batch", turn.turn_was_interrupted, first=turn.take_up_actions),
+        Edge(turn.interrupted_phase),
     ),
     # The session is again as it was when a service asked in reply to a message.
     "beside": (
@@ -135,12 +136,12 @@ ROWS: Mapping[RowName, Row] = {
     "replied": (
         Edge(on.own_phase, on.has_unread),
         Edge("verifying", on.code_is_unchecked),
-        Edge("awaiting_approval", on.plan_is_unseen, first=on.review_plan),
+        Edge("awaiting_approval", on.plan_is_unseen, first=on.review_again),
         Edge("awaiting_approval", on.was_in_review, first=on.review_again),
         Edge("resting", rests="answered", first=on.answer_with_reply),
     ),
     # The message is for the next turn: no change of this one begins any more.
-    "read_first": (Edge("planning", on.message_precedes_changes, first=on.without_turn), Edge(None)),
+    "read_first": (Edge("planning", turn.message_precedes_changes, first=turn.without_turn), Edge(None)),
 }
 
 

@@ -103,7 +103,7 @@ def test_only_a_step_that_waits_for_a_time_can_wait() -> None:
     waiting = decide(session_after(*lines), wait("s2"), CommandMeta("executor", LATER, work=session_after(*lines).work))
     assert isinstance(waiting, facts.ActionsWaiting)
     wrong = waiting.model_copy(update={"actions": wait("s1").actions})
-    assert "not a step that could wait" in admissible(session_after(*lines), wrong)
+    assert "not a step that waits" in admissible(session_after(*lines), wrong)
 
 
 def test_a_question_is_asked_last_and_its_answer_is_the_output() -> None:

@@ -1,5 +1,7 @@
 """The edges that workflows declare, compared with those that sessions take."""
 
+import ast
+from pathlib import Path
 from typing import NamedTuple, get_args
 
 import pytest
@@ -35,6 +37,7 @@ class EdgeKey(NamedTuple):
     label: str
 
 
+ROOT = Path(__file__).resolve().parents[3]
 PATH = PathPlan(nodes=("look",))
 path_drafted = draft("look", goal="count", kind="path", path=PATH)
 
@@ -114,3 +117,17 @@ def test_every_event_type_has_edges_in_the_table_or_in_workflows() -> None:
     of_workflows = {kind for workflow in WORKFLOWS.values() for kind in workflow.after}
     assert phases.EVENTS.keys() | of_workflows == event_types
     assert not phases.EVENTS.keys() & of_workflows
+
+
+def test_only_the_table_sets_the_phase_of_a_session() -> None:
+    product = (path for folder in ("services", "shared", "parley", "cli") for path in (ROOT / folder).rglob("*.py"))
+    setters = {path.relative_to(ROOT).as_posix() for path in product if sets_phase(path)}
+    # the old protocol shows a message being answered as the phase that it once was
+    assert setters == {"shared/domain/workflows/phases.py", "services/gateway/views/protocol1.py"}
+
+
+def sets_phase(path: Path) -> bool:
+    """Whether the module makes a session, or a copy of one, in another phase."""
+    calls = (node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call))
+    changes = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id in ("replace", "Session"))
+    return any(keyword.arg == "phase" for call in changes for keyword in call.keywords)
