@@ -27,6 +27,7 @@ from shared.domain.steps.plan_steps import GATHER, is_unresolved, step_of
 from shared.domain.steps.references import ITEM, Outputs, Unresolved, referenced_steps, resolve
 from shared.domain.steps.waiting_steps import MAX_WAIT
 from shared.domain.transcript.memory import key_of
+from shared.domain.turn.action_ids import ActionId
 from shared.domain.turn.batches import next_batch
 from shared.plan_checks.argument_kinds import fill_arguments
 from shared.repair.values import decoded
@@ -190,7 +191,7 @@ class StepGuide:
 
     async def _outputs(self, turn: Turn | None, steps: Collection[str]) -> dict[str, JsonValue]:
         """The complete outputs of these steps. Raises Unresolved."""
-        actions = {action.spec.id.rpartition(".")[2]: action for action in (turn.actions if turn else ())}
+        actions = {ActionId.parse(action.spec.id).within: action for action in (turn.actions if turn else ())}
         return {name: await self._output(actions[name]) for name in steps if name in actions}
 
     async def _output(self, action: Action) -> JsonValue:

@@ -211,6 +211,12 @@ def review_target(session: Session) -> ReviewTarget | None:
     return None
 
 
+def item_in_review(session: Session) -> Plan | Code | None:
+    """The plan or code that waits for the user's decision."""
+    target = review_target(session) if session.phase == "awaiting_approval" else None
+    return session.code if target == "code" else session.plan if target == "text" else None
+
+
 def undecided_actions(turn: Turn | None) -> tuple[Action, ...]:
     """The actions that wait for the user's approval: of a turn's known calls, or only the next one."""
     if turn is None:

@@ -4,13 +4,7 @@ from parley.events import facts
 from shared.domain import workflows
 from shared.domain.kernel.actors import author_of
 from shared.domain.kernel.fast_replace import replace
-from shared.domain.kernel.session import (
-    NextDraft,
-    Session,
-    with_code,
-    with_next_draft,
-    with_plan,
-)
+from shared.domain.kernel.session import NextDraft, Session, with_code, with_next_draft, with_plan
 from shared.domain.kernel.state import Code, Plan, PlanStatus, Turn
 from shared.domain.kernel.workflow import repairable, unread, unread_while_drafting
 from shared.domain.plan.versions import with_next_attempt

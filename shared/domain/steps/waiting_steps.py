@@ -16,11 +16,7 @@ from shared.domain.kernel.session import Session
 from shared.domain.kernel.state import Action, Poll
 from shared.domain.rules.event_meta import event_meta
 from shared.domain.steps.plan_steps import is_unresolved
-from shared.domain.turn.batches import (
-    mark_actions,
-    next_batch,
-    running_actions,
-)
+from shared.domain.turn.batches import mark_actions, next_batch, running_actions
 
 MAX_WAIT = timedelta(days=90)
 

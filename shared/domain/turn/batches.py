@@ -7,14 +7,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from parley.events import SessionEvent
 from parley.events.values import Ended
 from shared.domain.kernel.fast_replace import replace
-from shared.domain.kernel.session import (
-    Session,
-    undecided_actions,
-)
+from shared.domain.kernel.session import Session, undecided_actions
 from shared.domain.kernel.state import Action, ActionStatus, Turn
-from shared.domain.plan.versions import begun_steps, next_attempts, step_id
+from shared.domain.plan.versions import begun_steps, next_attempts
 from shared.domain.transcript import memory
 from shared.domain.turn import flow_paths
+from shared.domain.turn.action_ids import ActionId
 
 
 def next_batch(turn: Turn | None) -> tuple[Action, ...]:
@@ -198,7 +196,7 @@ def leave_turn(session: Session) -> Session:
         else session.flow_results
     )
     steps = begun_steps(session.begun_steps, turn) if turn and turn.rules.by_step else session.begun_steps
-    begun = {step_id(action.spec.id) for action in steps}
+    begun = {ActionId.parse(action.spec.id).name for action in steps}
     planned = session.plan.steps if session.plan and turn and turn.rules.by_step else ()
     return replace(
         session,

@@ -5,13 +5,7 @@ from parley.events.values import ActionSpec
 from shared.domain import workflows
 from shared.domain.kernel.actors import author_of
 from shared.domain.kernel.fast_replace import replace
-from shared.domain.kernel.session import (
-    Session,
-    with_answer,
-    with_counts,
-    with_next_draft,
-    with_plan,
-)
+from shared.domain.kernel.session import Session, with_answer, with_counts, with_next_draft, with_plan
 from shared.domain.kernel.state import Action, PlanStatus, Turn, Verdict
 from shared.domain.kernel.subjects import recall_subject
 from shared.domain.kernel.wording import TRIED_BEFORE, UNANSWERED
@@ -21,12 +15,7 @@ from shared.domain.steps.plan_steps import is_unfinished
 from shared.domain.steps.references import references
 from shared.domain.transcript import memory
 from shared.domain.turn import flow_paths, outcomes
-from shared.domain.turn.batches import (
-    dead_actions,
-    leave_turn,
-    mark_actions,
-    new_attempt,
-)
+from shared.domain.turn.batches import dead_actions, leave_turn, mark_actions, new_attempt
 
 
 def turn_planned(session: Session, event: facts.TurnPlanned) -> Session:

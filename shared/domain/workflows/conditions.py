@@ -7,21 +7,11 @@ from typing import Any
 
 from parley.events import facts
 from shared.domain.kernel.fast_replace import replace
-from shared.domain.kernel.session import (
-    SERVICE_OF,
-    Phase,
-    Session,
-    review_target,
-    with_answer,
-    with_code,
-    with_plan,
-)
+from shared.domain.kernel.session import SERVICE_OF, Phase, Session, review_target, with_answer, with_code, with_plan
 from shared.domain.steps.plan_steps import is_unfinished
 from shared.domain.transcript.messages import asks_for_budget, withdraws_message
 from shared.domain.transcript.questions import next_question
-from shared.domain.turn.batches import (
-    running_actions,
-)
+from shared.domain.turn.batches import running_actions
 
 # --- the session before the event
 

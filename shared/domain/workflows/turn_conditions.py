@@ -8,11 +8,7 @@ from typing import Any
 from shared.domain.kernel import wording
 from shared.domain.kernel.commands import Work
 from shared.domain.kernel.fast_replace import replace
-from shared.domain.kernel.session import (
-    Phase,
-    Session,
-    undecided_actions,
-)
+from shared.domain.kernel.session import Phase, Session, undecided_actions
 from shared.domain.kernel.state import Action
 from shared.domain.steps.references import awaits_values
 from shared.domain.transcript.dialogue import OpenQuestion
