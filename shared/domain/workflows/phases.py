@@ -154,14 +154,14 @@ def _first(row: Row, session: Session, event: SessionEvent) -> Edge:
     return next(edge for edge in row if edge.when(session, event))
 
 
-def follow_edge(before: Session, changed: Session, event: SessionEvent) -> Session:
+def follow_edge(before: Session, after: Session, event: SessionEvent) -> Session:
     """The session with the event's changes in the phase that follows."""
-    return _follow(edge_for(before, event), before, before, changed, event)
+    return _follow(edge_for(before, event), before, before, after, event)
 
 
-def _follow(edge: Edge, tested: Session, before: Session, changed: Session, event: SessionEvent) -> Session:
+def _follow(edge: Edge, tested: Session, before: Session, after: Session, event: SessionEvent) -> Session:
     """The session after this edge. `tested` is the session whose edge it is."""
-    session = edge.first(changed, event) if edge.first else changed
+    session = edge.first(after, event) if edge.first else after
     if row := ROWS.get(cast("RowName", edge.to)):
         session = _follow(_first(row, session, event), session, before, session, event)
     elif phase := _phase(edge.to, tested, event):
