@@ -203,9 +203,10 @@ def _apply(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
 
 def _apply_and_follow_edge(session: Session, event: SessionEvent) -> Session:
     """Applies the event to plan, code, turn or answer, and enters the phase that follows."""
+    after = _apply(session, event)
     if isinstance(event, facts.TurnVerified) and session.turn is None:
-        return session
-    return follow_edge(session, _apply(session, event), event)
+        return after
+    return follow_edge(session, after, event)
 
 
 def _session_stopped(session: Session, event: facts.SessionStopped) -> Session:

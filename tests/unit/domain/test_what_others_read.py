@@ -17,6 +17,7 @@ from shared.domain.steps.references import is_whole
 from shared.domain.turn.attempt_names import artefact_name, idempotency_key
 from shared.domain.turn.batches import actions_to_start, find_action
 from shared.domain.turn.files import object_name
+from shared.domain.turn.turns import plan_retried
 from shared.domain.workflows.flow import proposal
 from tests.unit.domain.spec import (
     ANN,
@@ -164,6 +165,7 @@ def test_a_retry_of_what_is_gone_goes_on_without_it() -> None:
     plain = given(*DRAFTED, plan(LOOK), approve, c.Stop()).session
     retried = facts.SessionRetried(id="x", session_id="s1", version=9, at=NOON, actor=ANN)
     assert evolve(replace(plain, turn=None), retried).phase == "executing"
+    assert plan_retried(replace(plain, turn=None), retried).turn is None
     judged = facts.TurnVerified.model_validate(
         vars(retried) | {"type": "turn.verified", "turn": 1, "status": "success", "next_action": "complete"}
     )
