@@ -22,9 +22,10 @@ from shared.domain.rules.decide import AnyCommand, decide, due
 from shared.domain.rules.user_commands import UserCommand
 from shared.domain.rules.worker_commands import WorkerCommand
 from shared.domain.steps.plan_steps import is_unresolved
-from shared.domain.workflows import WORKFLOWS, edge_for, owner
+from shared.domain.workflows import WORKFLOWS, owner
 from shared.domain.workflows.execution_plan import EXECUTION_PLAN
 from shared.domain.workflows.flow import FLOW, path_of
+from shared.domain.workflows.phases import edge_for
 from shared.story import Transition, finish_action
 
 MAX_STATES = 8_000  # visited at most: execution plans have infinitely many states

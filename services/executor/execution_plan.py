@@ -21,12 +21,13 @@ from shared.domain.kernel import commands as c
 from shared.domain.kernel.errors import Invalid
 from shared.domain.kernel.session import Session, undecided_actions
 from shared.domain.kernel.state import Action, ActionStatus, Turn
-from shared.domain.plan.policy import asked_tool, outdated_reason
+from shared.domain.plan.policy import asked_tool, denied, outdated_call
 from shared.domain.steps.for_each import MAX_ITEMS, expand_items, items_of
 from shared.domain.steps.plan_steps import GATHER, is_unresolved, step_of
 from shared.domain.steps.references import ITEM, Outputs, Unresolved, referenced_steps, resolve
 from shared.domain.steps.waiting_steps import MAX_WAIT
 from shared.domain.transcript.memory import key_of
+from shared.domain.turn.action_ids import ActionId
 from shared.domain.turn.batches import next_batch
 from shared.plan_checks.argument_kinds import fill_arguments
 from shared.repair.values import decoded
@@ -81,7 +82,7 @@ class StepGuide:
         asked = undecided_actions(context.session.turn)
         waits = [a for a in batch if a.spec.waits_for and a.spec.decision != "deny" and a not in asked]
         commands = {action.spec.id: await self._wait_command(context, action) for action in waits}
-        if refused := tuple(_denied(a.spec, why) for a in waits if isinstance(why := commands[a.spec.id], str)):
+        if refused := tuple(denied(a.spec, why) for a in waits if isinstance(why := commands[a.spec.id], str)):
             return c.ChangeTurn(actions=refused)
         if question := next((command for command in commands.values() if isinstance(command, c.Ask)), None):
             return question
@@ -93,13 +94,10 @@ class StepGuide:
     def _outdated(self, session: Session) -> tuple[ActionSpec, ...]:
         """Upcoming steps whose tool has changed or is gone, denied: the plan does not continue past them."""
         rules = {name: tool.spec.rule for name in _upcoming_tools(session) if (tool := self._registry.find(name))}
-        denied: list[ActionSpec] = []
-        for action in session.turn.actions if session.turn else ():
-            step, spec = step_of(session, action.spec.id), action.spec
-            to_come = step is not None and action.status in NOT_STARTED and spec.tool != GATHER
-            if step and to_come and (why := outdated_reason(step, rules.get(spec.tool))):
-                denied.append(_denied(spec, why))
-        return tuple(denied)
+        actions = session.turn.actions if session.turn else ()
+        to_come = [action.spec for action in actions if action.status in NOT_STARTED]
+        whys = ((spec, outdated_call(session, spec, rules.get(spec.tool))) for spec in to_come)
+        return tuple(denied(spec, why) for spec, why in whys if why)
 
     async def _wait_command(self, context: WorkContext, action: Action) -> c.Ask | c.Wait | str:
         """The question or the wait that the step's tool describes; or, as text, why it describes neither."""
@@ -145,7 +143,7 @@ class StepGuide:
             try:
                 calls = await self._resolve(session, spec)
             except Unresolved as error:
-                return (_denied(spec, str(error)),)
+                return (denied(spec, str(error)),)
         return tuple(self._checked(session, call) for call in calls)
 
     async def _resolve(self, session: Session, spec: ActionSpec) -> tuple[ActionSpec, ...]:
@@ -189,11 +187,11 @@ class StepGuide:
         if tool is None or is_unresolved(session, spec) or not (spec.depends_on or step_of(session, spec.id)):
             return spec  # a call that depends on no other was checked when it was planned
         forbidden = tool.objections(spec.arguments, past_of(session))
-        return _denied(spec, " ".join(forbidden)) if forbidden else spec
+        return denied(spec, " ".join(forbidden)) if forbidden else spec
 
     async def _outputs(self, turn: Turn | None, steps: Collection[str]) -> dict[str, JsonValue]:
         """The complete outputs of these steps. Raises Unresolved."""
-        actions = {action.spec.id.rpartition(".")[2]: action for action in (turn.actions if turn else ())}
+        actions = {ActionId.parse(action.spec.id).within: action for action in (turn.actions if turn else ())}
         return {name: await self._output(actions[name]) for name in steps if name in actions}
 
     async def _output(self, action: Action) -> JsonValue:
@@ -229,7 +227,7 @@ def _without_repeated_changes(session: Session, specs: Sequence[ActionSpec]) -> 
     for spec in specs:
         same = made.setdefault(key_of(spec.tool, spec.arguments), spec.id)
         repeats = same != spec.id and spec.effect != "read" and not step_of(session, spec.id)
-        checked.append(_denied(spec, f"It is the same change as {same}: once is enough.") if repeats else spec)
+        checked.append(denied(spec, f"It is the same change as {same}: once is enough.") if repeats else spec)
     return tuple(checked)
 
 
@@ -246,7 +244,3 @@ async def _broker_time(context: WorkContext) -> datetime:
 
 def _fields(value: JsonValue) -> dict[str, JsonValue]:
     return value if isinstance(value, dict) else {}
-
-
-def _denied(spec: ActionSpec, why: str) -> ActionSpec:
-    return spec.model_copy(update={"decision": "deny", "decision_reason": why[:2_000]})

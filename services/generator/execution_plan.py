@@ -9,6 +9,7 @@ from shared.domain.kernel import commands as c
 from shared.domain.kernel.state import Action, Turn
 from shared.domain.steps.plan_steps import is_in_doubt
 from shared.domain.transcript.memory import beginning, text_of
+from shared.domain.turn.action_ids import ActionId
 from shared.worker import WorkContext
 
 MAYBE = "; it was begun before, and nobody can tell whether it took effect"
@@ -50,7 +51,7 @@ def _line(action: Action, repeated: Collection[str]) -> str:
         return f"{description}: done before"
     if action.status != "finished":
         return f"{description}: **not done**, {action.explanation or 'as it was not begun'}"
-    if action.result == [] and action.spec.id.partition(".")[2] in repeated:
+    if action.result == [] and ActionId.parse(action.spec.id).within in repeated:
         return f"{description}: nothing to do, as its list was empty"
     output = " ".join(_summary(action.result).split())
     return f"{description}: {output}" if 0 < len(output) <= MAX_OUTPUT_TEXT else description

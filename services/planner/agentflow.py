@@ -26,6 +26,7 @@ from shared.domain.transcript.memory import ActionRecord, action_history, key_of
 from shared.domain.transcript.messages import drafting_session
 from shared.domain.transcript.queries import questions, said_since_request
 from shared.domain.transcript.sub_goals import TURN_SUB_GOALS, sub_goals_of
+from shared.domain.turn.action_ids import ActionId
 from shared.llm.dialogue import MAX_QUESTIONS, refuse_repeated, refused_proposal, reply_for, to_command
 from shared.plan_checks.argument_kinds import reference_problems
 from shared.plan_checks.calls import repair_arguments
@@ -71,7 +72,7 @@ def validate(session: Session, planned_turn: TurnDraft, tools: Sequence[ToolSpec
         problems += [f"{planned.tool}: {problem}" for problem in wrong]
         actions.append(
             ActionSpec(
-                id=f"{turn}.{number}",
+                id=ActionId.of_turn(turn, number),
                 tool=spec.name,
                 arguments=repaired.arguments,
                 description=planned.text[:2000],

@@ -23,6 +23,7 @@ from shared.domain.kernel.subjects import memory_subject, recall_subject
 from shared.domain.rules.worker_commands import WorkerCommand
 from shared.domain.transcript.messages import drafting_session, drafts_at_once
 from shared.domain.transcript.queries import questions, said_since_request
+from shared.domain.turn.action_ids import ActionId
 from shared.domain.turn.flow_paths import as_action
 from shared.flows import chain_problems, full_path, group_by_flow, split_tool_name
 from shared.llm import Message
@@ -244,7 +245,10 @@ def _to_command(session: Session, page: FlowPage, planned: PlannedPath) -> c.Dra
     turn = session.counts.turns + 1
     actions = tuple(
         step.model_copy(
-            update={"id": f"{turn}.{number}", "depends_on": (f"{turn}.{number - 1}",) if number > 1 else ()}
+            update={
+                "id": ActionId.of_turn(turn, number),
+                "depends_on": (ActionId.of_turn(turn, number - 1),) if number > 1 else (),
+            }
         )
         for number, step in enumerate(steps, 1)
     )

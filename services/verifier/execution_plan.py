@@ -2,7 +2,7 @@
 
 from shared.domain.kernel import commands as c
 from shared.domain.kernel.state import Action, Turn
-from shared.domain.steps.plan_steps import is_item
+from shared.domain.turn.action_ids import ActionId
 from shared.domain.turn.batches import dead_actions
 from shared.worker import WorkContext
 
@@ -13,7 +13,7 @@ async def judge(_: WorkContext, turn: Turn) -> c.VerifyTurn:
 
 def plan_verdict(turn: Turn) -> c.VerifyTurn:
     """A step is one, for however many items it is done. What an earlier version of the plan did is done."""
-    steps = [action for action in turn.actions if not is_item(action.spec.id)]
+    steps = [action for action in turn.actions if not ActionId.parse(action.spec.id).item]
     finished = [action for action in steps if action.status == "finished" or action.spec.decision == "skip"]
     left_out = [action for action in turn.actions if action.is_left_out]
     if len(finished) == len(steps) and not left_out:

@@ -33,7 +33,7 @@ ERRAND = Workflow(
     "errand",
     after={
         **PLAN_REVIEW,
-        "plan.approved": (Edge("batch"),),
+        "plan.approved": (Edge("first_batch"),),
         "turn.verified": (Edge("answering"),),
         "answer.given": (Edge("resting", rests="answered"),),
     },

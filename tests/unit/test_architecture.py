@@ -306,7 +306,8 @@ def test_programs_do_not_import_services() -> None:
     assert forbidden_imports(sources("cli"), "services", "tests") == []
 
 
-WORKFLOWS = {path.stem for path in sources("shared/domain/workflows")} - {"__init__"}
+PHASES = {"phases", "conditions", "turn_conditions"}  # of all workflows
+WORKFLOWS = {path.stem for path in sources("shared/domain/workflows")} - {"__init__", *PHASES}
 PRODUCT = ("services", "shared", "cli", "parley")
 SHAPES = {"path": {"plan", "turn", "event"}, "kind": {"plan"}}  # only a workflow's own modules may test these
 

@@ -15,6 +15,7 @@ from shared.bus.errors import BusUnavailable
 from shared.domain.kernel.errors import Invalid
 from shared.domain.kernel.session import Session
 from shared.domain.plan.policy import policy_of
+from shared.domain.turn.action_ids import ActionId
 from shared.repair import repair
 
 TOOLS_TIMEOUT = 10.0  # seconds for the executor's answer
@@ -68,7 +69,7 @@ def own_actions(actions: Iterable[OwnAction], session: Session, tools: Tools) ->
     """
     actions = tuple(actions)
     taken = {action.id for action in actions}
-    free = (f"{session.counts.turns + 1}.{number}" for number in range(1, 1_000))
+    free = (ActionId.of_turn(session.counts.turns + 1, number) for number in range(1, 1_000))
     unused = (each for each in free if each not in taken)
     return tuple(_action_spec(action, action.id or next(unused), session, tools) for action in actions)
 

@@ -8,6 +8,7 @@ from pydantic_core import to_jsonable_python
 
 from parley.events import SessionEvent
 from parley.protocol import journal as j
+from shared.domain.turn.action_ids import ActionId
 from shared.journal.entries import entries
 
 _CALL_FIELDS = (
@@ -62,8 +63,7 @@ def _with_approval(entry: j.AnyEntry, approvals: Mapping[str, dict[str, Any]]) -
     """An approval stays when the action's entry is replaced. A step's is that of its call for each item of a list."""
     if not isinstance(entry, j.ActionEntry):
         return entry
-    step, _, _ = entry.action_id.partition("[")
-    whole_step = approvals.get(step, {}) if entry.approval is None else {}
+    whole_step = approvals.get(ActionId.parse(entry.action_id).whole, {}) if entry.approval is None else {}
     approval = approvals.get(entry.action_id, whole_step)
     return j.read_entry(entry.model_dump() | approval) if approval else entry
 

@@ -17,6 +17,7 @@ from shared.domain.kernel.state import Action, Plan
 from shared.domain.steps.plan_steps import task_status
 from shared.domain.steps.references import ITEM, Reference, references
 from shared.domain.transcript.queries import said_with
+from shared.domain.turn.action_ids import ActionId
 from shared.journal.phrases import polling_text
 from shared.journal.summary import summarize
 from shared.store_api import PlanRecord
@@ -110,7 +111,7 @@ def current_plan(session: Session) -> Plan | None:
 
 def step_statuses(session: Session) -> dict[str, str]:
     """The status of each started or planned step by id, including steps that a later version removed."""
-    return {name.partition(".")[2]: action.shown_status for name, action in step_actions(session).items()}
+    return {ActionId.parse(name).within: action.shown_status for name, action in step_actions(session).items()}
 
 
 def _steps(session: Session, plan: Plan | None) -> tuple[PlanStep, ...]:

@@ -1,24 +1,24 @@
 """evolve: folds one event into the session. Handles every event type and never refuses one.
 
-`messages.py`, `plans_and_code.py`, `turns.py` and `batches.py` apply the events of each kind.
+`messages.py`, `plans_and_code.py`, `turns.py` and `outcomes.py` have what each event changes, `workflows/phases.py` the
+phase that follows.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import reduce
-from typing import Any, assert_never
+from typing import assert_never
 
 from parley.events import SessionEvent, facts
-from shared.domain import workflows
 from shared.domain.kernel.actors import USER_PREFIX
 from shared.domain.kernel.fast_replace import replace
 from shared.domain.kernel.session import (
     MAX_RECENT_COMMANDS,
     SERVICE_OF,
     Session,
-    enter_idle_phase,
-    enter_phase,
     with_answer,
+    with_code,
     with_counts,
+    with_plan,
 )
 from shared.domain.kernel.state import Failure
 from shared.domain.kernel.subjects import with_subjects
@@ -29,9 +29,10 @@ from shared.domain.rules.usage import add_calls, add_work
 from shared.domain.steps import polling, waiting_steps
 from shared.domain.transcript import forks, messages, questions
 from shared.domain.transcript.entries import with_transcript
-from shared.domain.transcript.messages import asks_for_budget, with_heard, withdraws_message
+from shared.domain.transcript.messages import with_heard, withdraws_message
 from shared.domain.turn import outcomes, turns
-from shared.domain.turn.batches import begin_quiet_reads, end_actions, follow_edge, hold, mark_actions
+from shared.domain.turn.batches import begin_quiet_reads, end_actions, mark_actions
+from shared.domain.workflows.phases import follow_edge
 
 WORDS = (  # of the person: the turns that may be taken without another word are counted anew
     *(facts.MessageReceived, facts.QuestionAnswered, facts.ApprovalDenied, facts.OfferKept),
@@ -46,7 +47,7 @@ def evolve(session: Session, event: SessionEvent) -> Session:
     accounted = add_calls(
         end_actions(session, (ended for ended in event.ended if ended.id not in planned)), event.usage
     )
-    after = _apply(_taking_in(accounted, event), event)
+    after = _apply_and_follow_edge(_taking_in(accounted, event), event)
     if session.phase in SERVICE_OF and after.phase in ("awaiting_approval", "waiting"):
         after = messages.answer_unread(after, event.version)  # beside what waits now
     after = end_actions(
@@ -112,37 +113,45 @@ def _apply(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.OfferMade():
             return messages.offer_made(session, event)
         case facts.OfferKept():
-            return messages.offer_kept(session, event)
+            return replace(session, offer=None)
         case facts.RemarkAnswered():
             return messages.remark_answered(session, event)
-        case (
-            facts.PlanDrafted()
-            | facts.PlanEdited()
-            | facts.PlanApproved()
-            | facts.PlanRejected()
-            | facts.PlanCancelled()
-            | facts.PlanDeleted()
-            | facts.CodeDrafted()
-            | facts.CodeEdited()
-            | facts.CodeVerified()
-            | facts.CodeApproved()
-            | facts.CodeRejected()
-            | facts.TurnPlanned()
-            | facts.TurnRequested()
-            | facts.TurnVerified()
-            | facts.AnswerGiven()
-        ):
-            return _apply_and_follow_edge(session, event)
-        case facts.QuestionAsked():
-            return questions.question_asked(session, event)
+        case facts.PlanDrafted() | facts.PlanEdited():
+            return plans_and_code.plan_written(session, event)
+        case facts.PlanApproved():
+            return plans_and_code.plan_approved(session, event)
+        case facts.PlanRejected():
+            return plans_and_code.plan_rejected(session, event)
+        case facts.PlanCancelled():
+            return with_plan(session, "cancelled")
+        case facts.PlanDeleted():
+            return plans_and_code.plan_deleted(session, event)
+        case facts.CodeDrafted() | facts.CodeEdited():
+            return plans_and_code.code_written(session, event)
+        case facts.CodeVerified():
+            return plans_and_code.code_verified(session, event)
+        case facts.CodeApproved():
+            return with_code(with_plan(session, "completed"), status="approved")
+        case facts.CodeRejected():
+            return plans_and_code.code_rejected(session, event)
+        case facts.TurnPlanned() if event.plan_version is not None:
+            return plans_and_code.plan_approved(session, event)
+        case facts.TurnPlanned():
+            return turns.turn_planned(session, event)
+        case facts.TurnRequested():
+            return turns.turn_requested(session, event)
+        case facts.TurnVerified():
+            return turns.turn_verified(session, event)
+        case facts.AnswerGiven():
+            return turns.answer_given(session, event)
+        case facts.QuestionAsked() | facts.SessionRetried() | facts.SessionCompleted() | facts.UsageRecorded():
+            return session  # what a question or retry changes depends on its edge; the envelope holds the usage
         case facts.QuestionAnswered():
             return questions.question_answered(session, event)
         case facts.TurnChanged():
             return turns.turn_changed(session, event)
         case facts.ApprovalGiven():
-            return turns.approval_decided(
-                mark_actions(session, [event.action_id], "approved", allowed=True), event.version
-            )
+            return mark_actions(session, [event.action_id], "approved", allowed=True)
         case facts.ApprovalDenied():
             return messages.action_denied(session, event)
         case facts.ApprovalExpired():
@@ -154,18 +163,18 @@ def _apply(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             return waiting_steps.actions_waiting(session, event)
         case facts.ActionWaited():
             return polling.action_waited(session, event)
-        case facts.ActionsFinished() | facts.ActionUncertain() | facts.ResultStored() | facts.ResultLost():
-            return turns.actions_ended(
-                outcomes.apply_outcomes(session, event), outcomes.action_changes(event).keys(), event.version
-            )
-        case facts.ActionSkipped():
-            return turns.action_skipped(session, event)
+        case (
+            facts.ActionsFinished()
+            | facts.ActionSkipped()
+            | facts.ActionUncertain()
+            | facts.ResultStored()
+            | facts.ResultLost()
+        ):
+            return outcomes.apply_outcomes(session, event)
         case facts.AnswerJudged():
             return with_answer(session, accepted=event.accepted, saved=event.saved)
-        case facts.UsageRecorded():
-            return session  # the envelope holds the usage
         case facts.BudgetRaised():
-            return _budget_raised_event(session, event)
+            return budget_raised(session, event)
         case facts.PolicySet():
             return replace(session, policies={**session.policies, event.tool: event.policy})
         case facts.SessionStopped():
@@ -173,15 +182,10 @@ def _apply(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.SessionPaused():
             return replace(session, paused=session.phase not in ("resting", "failed"))
         case facts.SessionResumed():
-            resumed = replace(session, paused=False)
-            waits = session.phase in SERVICE_OF and session.work is None
-            return hold(enter_phase(resumed, session.phase, event.version)) if waits else resumed
+            return replace(session, paused=False)
         case facts.SessionFailed():
-            return _session_failed(session, event)
-        case facts.SessionRetried():
-            return messages.answer_unread(turns.session_retried(session, event), event.version)
-        case facts.SessionCompleted():
-            return enter_idle_phase(session, "resting", "completed")
+            failure = Failure(event.phase, event.reason, event.retryable, event.model_reply)
+            return replace(session, failure=failure)
         case facts.SessionForked():
             return forks.session_forked(event)
         case facts.SessionRenamed():
@@ -197,68 +201,20 @@ def _apply(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
     assert_never(event)
 
 
-APPLY_BY_TYPE: dict[str, Callable[[Session, Any], Session]] = {
-    "plan.drafted": plans_and_code.plan_written,
-    "plan.edited": plans_and_code.plan_written,
-    "plan.approved": plans_and_code.plan_approved,
-    "plan.rejected": plans_and_code.plan_rejected,
-    "plan.cancelled": plans_and_code.plan_cancelled,
-    "plan.deleted": plans_and_code.plan_deleted,
-    "code.drafted": plans_and_code.code_written,
-    "code.edited": plans_and_code.code_written,
-    "code.verified": plans_and_code.code_verified,
-    "code.approved": plans_and_code.code_approved,
-    "code.rejected": plans_and_code.code_rejected,
-    "turn.planned": lambda session, event: (
-        turns.turn_planned(session, event)
-        if event.plan_version is None
-        else plans_and_code.plan_approved(session, event)
-    ),
-    "turn.requested": turns.turn_requested,
-    "turn.verified": turns.turn_verified,
-    "answer.given": turns.answer_given,
-}
-
-
 def _apply_and_follow_edge(session: Session, event: SessionEvent) -> Session:
-    """Applies the event to plan, code, turn or answer, and enters the phase that the workflow's edge leads to.
-
-    Before actions begin, messages that a stop or a fork has left are answered.
-    """
+    """Applies the event to plan, code, turn or answer, and enters the phase that follows."""
+    after = _apply(session, event)
     if isinstance(event, facts.TurnVerified) and session.turn is None:
-        return session
-    edge = workflows.edge_for(session, event)
-    after = follow_edge(APPLY_BY_TYPE[event.type](session, event), edge, event.version)
-    return messages.answer_unread(after, event.version) if edge.to == "batch" else after
-
-
-def _budget_raised_event(session: Session, event: facts.BudgetRaised) -> Session:
-    session = budget_raised(session, event)
-    if not asks_for_budget(session):
-        return session
-    return questions.budget_answered(session, event.version)
-
-
-def _session_failed(session: Session, event: facts.SessionFailed) -> Session:
-    """The session, which a retry lets go on."""
-    failure = Failure(event.phase, event.reason, event.retryable, event.model_reply)
-    return replace(enter_idle_phase(session, "failed"), resume_phase=session.phase, failure=failure)
+        return after
+    return follow_edge(session, after, event)
 
 
 def _session_stopped(session: Session, event: facts.SessionStopped) -> Session:
-    """The session at rest. A retry enters the interrupted phase again, or the phase that asked the open question.
+    """Where nothing is at work, a stop only withdraws the messages that are to be answered.
 
-    Where nothing is at work, a stop only withdraws the messages that are to be answered. Those that the stopped work
-    would have left to the next draft stay unread.
+    Those that the stopped work would have left to the next draft stay unread.
     """
     if withdraws_message(session):
-        heard = replace(with_heard(session, event.version), reply=None)
-        at = session.asked_beside
-        if at is None:
-            return waiting_steps.resume_plan(heard, event.version)
-        return questions.return_beside(heard, at, event.version)
-    asked_by_a_phase = session.question is not None and session.question.about not in ("action", "uncertain")
-    halted = session.resume_phase if asked_by_a_phase else session.phase
+        return replace(with_heard(session, event.version), reply=None)
     takes_in = session.reply is not None or session.phase in ("planning", "coding")
-    stopped = replace(messages.take_in(session, event) if takes_in else session, reply=None, offer=None)
-    return replace(enter_idle_phase(stopped, "resting", "stopped"), resume_phase=halted)
+    return replace(messages.take_in(session, event) if takes_in else session, reply=None, offer=None)

@@ -211,6 +211,12 @@ def review_target(session: Session) -> ReviewTarget | None:
     return None
 
 
+def item_in_review(session: Session) -> Plan | Code | None:
+    """The plan or code that waits for the user's decision."""
+    target = review_target(session) if session.phase == "awaiting_approval" else None
+    return session.code if target == "code" else session.plan if target == "text" else None
+
+
 def undecided_actions(turn: Turn | None) -> tuple[Action, ...]:
     """The actions that wait for the user's approval: of a turn's known calls, or only the next one."""
     if turn is None:
@@ -256,35 +262,3 @@ def with_answer(session: Session, **changes: object) -> Session:
 def with_counts(session: Session, **changes: int) -> Session:
     """The session with these fields of its `counts` changed."""
     return replace(session, counts=replace(session.counts, **changes))
-
-
-def enter_phase(session: Session, phase: Phase, version: int) -> Session:
-    """The session in this phase, entered by the event of this version. A service's phase makes it due unless paused."""
-    service = SERVICE_OF.get(phase)
-    drafts = phase in ("planning", "coding")  # the draft takes a message in, and an offer is no longer needed
-    return replace(
-        session,
-        reply=None if drafts else session.reply,
-        offer=None if drafts else session.offer,
-        phase=phase,
-        work=Work(service=service, version=version) if service and not session.paused else None,
-        question=None,
-        asked_beside=None,
-        resume_phase=None,
-        failure=None,
-    )
-
-
-def enter_idle_phase(session: Session, phase: Phase, reason: RestReason | None = None) -> Session:
-    """The session in a phase without work: the user is due, or no one. A pause ends where nothing could go on."""
-    return replace(
-        session,
-        phase=phase,
-        work=None,
-        question=None,
-        asked_beside=None,
-        resume_phase=None,
-        failure=None,
-        paused=session.paused and (phase in USER_PHASES or phase == "waiting" or phase in SERVICE_OF),
-        rest_reason=reason or session.rest_reason,
-    )

@@ -1,6 +1,7 @@
 """A workflow as data: which phase follows which event, and the rules of its plans and turns.
 
-Each workflow has a file in `workflows/`. The rest of the domain names no workflow.
+Each workflow has a file in `workflows/`; `workflows/phases.py` has the edges of the events that all workflows share.
+The rest of the domain names no workflow and sets no phase.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,7 +12,11 @@ from parley.events.values import ActionSpec, PlanKind, SessionSettings
 from shared.domain.kernel.session import MAX_REPAIRS, Phase, RestReason, Session
 from shared.domain.kernel.state import DEFAULT_RULES, Plan, TurnRules
 
-Test = Callable[[Session, Any], bool]  # of the session before the event, and the event
+Test = Callable[[Session, Any], bool]  # of a session and the event
+PhaseOf = Callable[[Session, Any], Phase | None]
+Change = Callable[[Session, Any], Session]
+RowName = Literal["first_batch", "batch", "decided", "goes_on", "resumed", "beside", "replied", "read_first"]
+type Target = Phase | RowName | PhaseOf | None
 
 
 def always(session: Session, event: Any) -> bool:
@@ -22,13 +27,19 @@ def always(session: Session, event: Any) -> bool:
 class Edge(NamedTuple):
     """The phase that an event leads to if `when` is true and no earlier edge matches.
 
-    "batch": the turn decides: it runs its next batch, asks for approval, or is verified. `rests` is the session's new
-    `rest_reason`; None keeps the current one.
+    to: a phase, a function that names it, or a row of further edges; None: the phase stays as it is.
+    rests: the session's new `rest_reason`; None keeps the current one.
+    resumes: the phase that a retry or an answer enters again.
+    first: what changes in the session before it enters the phase or the row's edges are tested.
+    then: what follows, given the version of the event: a service answers messages.
     """
 
-    to: Phase | Literal["batch"]
+    to: Target
     when: Test = always
     rests: RestReason | None = None
+    resumes: Target = None
+    first: Change | None = None
+    then: Callable[[Session, int], Session] | None = None
 
     @property
     def label(self) -> str:
@@ -36,7 +47,8 @@ class Edge(NamedTuple):
         return "" if self.when is always else self.when.__name__.replace("_", " ")
 
 
-type Edges = Mapping[str, tuple[Edge, ...]]  # by event type
+type Row = tuple[Edge, ...]  # the last one has no condition
+type Edges = Mapping[str, Row]  # by event type
 
 
 class Workflow(NamedTuple):
@@ -82,7 +94,7 @@ def unread_while_drafting(session: Session, event: Any) -> bool:
 
 def unread_while_planning(session: Session, event: facts.TurnPlanned) -> bool:
     """Messages came while the planner planned this turn, so it is planned again instead of carried out."""
-    return session.phase == "planning" and unread(session, event)
+    return (session.phase == "planning" or event.begins_round) and unread(session, event)
 
 
 def repairable(session: Session, event: facts.CodeVerified) -> bool:

@@ -5,7 +5,8 @@ from collections.abc import Collection
 from parley.events.values import ActionSpec, Step
 from shared.domain.kernel.session import Session
 from shared.domain.kernel.state import Plan
-from shared.domain.steps.plan_steps import GATHER, has_references, is_item, step_label
+from shared.domain.steps.plan_steps import GATHER, has_references, step_label
+from shared.domain.turn.action_ids import ActionId
 
 
 def is_covered(session: Session, step: Step, spec: ActionSpec) -> bool:
@@ -25,7 +26,7 @@ def is_covered(session: Session, step: Step, spec: ActionSpec) -> bool:
         return False
     if spec.effect != (step.effect or "read"):
         return False  # the tool does more than the plan showed
-    as_planned = spec.arguments == (step.arguments or {}) and not is_item(spec.id)
+    as_planned = spec.arguments == (step.arguments or {}) and not ActionId.parse(spec.id).item
     if plan.approved_by_setting:
         return spec.waits_for in ("person", "time") or (as_planned and has_references(step))
     return spec.effect == "read" or as_planned or (step.id in plan.preapproved and is_preapprovable(step))

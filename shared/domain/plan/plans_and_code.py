@@ -4,13 +4,7 @@ from parley.events import facts
 from shared.domain import workflows
 from shared.domain.kernel.actors import author_of
 from shared.domain.kernel.fast_replace import replace
-from shared.domain.kernel.session import (
-    NextDraft,
-    Session,
-    with_code,
-    with_next_draft,
-    with_plan,
-)
+from shared.domain.kernel.session import NextDraft, Session, with_code, with_next_draft, with_plan
 from shared.domain.kernel.state import Code, Plan, PlanStatus, Turn
 from shared.domain.kernel.workflow import repairable, unread, unread_while_drafting
 from shared.domain.plan.versions import with_next_attempt
@@ -117,10 +111,6 @@ def _declined(session: Session, *, replan: bool) -> Session:
     return replace(left, next_draft=NextDraft(another=replan, after_decline=True))
 
 
-def plan_cancelled(session: Session, _: facts.PlanCancelled) -> Session:
-    return with_plan(session, "cancelled")
-
-
 def plan_deleted(session: Session, event: facts.PlanDeleted) -> Session:
     return messages.without_program(replace(session, plan=None, code=None), event.version)
 
@@ -167,10 +157,6 @@ def code_verified(session: Session, event: facts.CodeVerified) -> Session:
     return with_next_draft(
         repair, problems=tuple(f"{check.name}: {check.detail}" for check in event.checks if check.ok is False)
     )
-
-
-def code_approved(session: Session, _: facts.CodeApproved) -> Session:
-    return with_code(with_plan(session, "completed"), status="approved")
 
 
 def code_rejected(session: Session, event: facts.CodeRejected) -> Session:

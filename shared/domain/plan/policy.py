@@ -28,7 +28,7 @@ def with_ruling(session: Session, spec: ActionSpec) -> ActionSpec:
     again = spec.effect != "read" or is_item_done(session, spec.id)
     before = _previous_outcome(session, spec, step) if again else None
     if why := _denial_reason(session, spec, before):
-        return spec.model_copy(update={"decision": "deny", "decision_reason": why, "approval_reason": None})
+        return denied(spec, why)
     if before == "finished":
         return spec.model_copy(
             update={"decision": "skip", "decision_reason": "it has been done already", "approval_reason": None}
@@ -47,9 +47,8 @@ def stricter_ruling(session: Session, action: Action, tool: ToolRule | None) -> 
     or is denied by now. An unknown tool (None) counts as planned.
     """
     planned = action.spec
-    step = step_of(session, planned.id)
-    if tool and step and planned.tool == step.tool and (why := outdated_reason(step, tool)):
-        return planned.model_copy(update={"decision": "deny", "decision_reason": why, "approval_reason": None})
+    if tool and (why := outdated_call(session, planned, tool)):
+        return denied(planned, why)
     tool = tool or ToolRule(effect=planned.effect, policy=planned.policy, quiet=planned.quiet)
     understated = STRENGTH[tool.effect] > STRENGTH[planned.effect]
     reason = None if action.allowed or understated else planned.approval_reason
@@ -65,6 +64,16 @@ def stricter_ruling(session: Session, action: Action, tool: ToolRule | None) -> 
         return ruled
     planned_as = f"says that it {EFFECT_WORDS[planned.effect]}" if understated else "would not have asked you"
     return ruled.model_copy(update={"approval_reason": f"{ruled.approval_reason}; the plan {planned_as}"})
+
+
+def denied(spec: ActionSpec, why: str) -> ActionSpec:
+    return spec.model_copy(update={"decision": "deny", "decision_reason": why[:2_000], "approval_reason": None})
+
+
+def outdated_call(session: Session, spec: ActionSpec, tool: ToolRule | None) -> str:
+    """Why the plan's approval no longer covers this call of a step; "" if it does, and for any other call."""
+    step = step_of(session, spec.id)
+    return outdated_reason(step, tool) if step and spec.tool == step.tool else ""
 
 
 def outdated_reason(step: Step, tool: ToolRule | None) -> str:

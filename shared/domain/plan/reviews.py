@@ -8,7 +8,7 @@ from parley.events.values import Step
 from shared.domain.kernel import commands as c
 from shared.domain.kernel.commands import CommandMeta
 from shared.domain.kernel.errors import AlreadyDone, Invalid, OutOfTurn, Stale, require
-from shared.domain.kernel.session import SERVICE_OF, Session, decidable_actions, review_target
+from shared.domain.kernel.session import SERVICE_OF, Session, decidable_actions, item_in_review, review_target
 from shared.domain.kernel.state import Action, Code, Plan
 from shared.domain.plan import commands as plan_commands
 from shared.domain.plan.policy import policy_of
@@ -190,9 +190,8 @@ def edit_code(session: Session, command: c.EditCode, meta: CommandMeta) -> Sessi
 
 def _in_review(session: Session, version: int | None, hash_: str | None = None) -> Plan | Code:
     """The plan or code in review. Raises OutOfTurn if there is none, Stale if it is not the one named."""
-    target = review_target(session)
-    item = session.code if target == "code" else session.plan if target == "text" else None
-    if session.phase != "awaiting_approval" or item is None:
+    item = item_in_review(session)
+    if item is None:
         raise OutOfTurn(f"There is no plan or code in review now: the session is {session.phase}.")
     if version is not None and version != item.version:
         raise Stale(

@@ -15,11 +15,6 @@ def next_attempts(turn: Turn | None) -> dict[str, int]:
     return {a.spec.id: a.attempt + (a.status == "failed") for a in tried}
 
 
-def step_id(action: str) -> str:
-    """The id of the step that the action runs, also for one item: of “t2.s1[3]” it is “s1”."""
-    return action.partition("[")[0].rpartition(".")[2]
-
-
 def with_next_attempt(session: Session, action: Action) -> Action:
     """The action with its attempt number, which counts the attempts of earlier versions of the plan."""
     return replace(action, attempt=session.attempts.get(action.spec.id, action.attempt))

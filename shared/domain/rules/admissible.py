@@ -14,7 +14,7 @@ from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec
 from shared.domain.kernel.actors import KEEPER, TEMPLATE_PREFIX
 from shared.domain.kernel.evolve import evolve
-from shared.domain.kernel.session import ReviewTarget, Session, decidable_actions, review_target
+from shared.domain.kernel.session import Session, decidable_actions, item_in_review
 from shared.domain.kernel.state import Action, Plan
 from shared.domain.plan.approval import preapproval_problems, starts_by_setting
 from shared.domain.rules import service_event_checks
@@ -102,7 +102,7 @@ def _check_plan_approved(session: Session, event: facts.PlanApproved) -> str:
     plan = session.plan
     if plan is None:
         return "there is no plan"
-    if wrong := _check_in_review(session, event, "text"):
+    if wrong := _check_in_review(session, event):
         return wrong
     if event.hash != plan.hash:
         return f"its hash is not that of plan {plan.version}: {RELOAD}"
@@ -154,25 +154,25 @@ def _what_runs(spec: ActionSpec) -> tuple[object, ...]:
 
 
 def _check_plan_rejected(session: Session, event: facts.PlanRejected) -> str:
-    return check_is_user(event) or _check_in_review(session, event, "text")
+    return check_is_user(event) or _check_in_review(session, event)
 
 
 def _check_code_approved(session: Session, event: facts.CodeApproved) -> str:
-    if wrong := check_is_user(event) or _check_in_review(session, event, "code"):
+    if wrong := check_is_user(event) or _check_in_review(session, event):
         return wrong
     matches = session.code is not None and event.hash == session.code.hash
     return "" if matches else f"its hash is not that of code {event.code_version}: {RELOAD}"
 
 
 def _check_code_rejected(session: Session, event: facts.CodeRejected) -> str:
-    if wrong := check_is_user(event) or _check_in_review(session, event, "code"):
+    if wrong := check_is_user(event) or _check_in_review(session, event):
         return wrong
     plan, code = session.plan, session.code
     of_the_plan = plan is not None and code is not None and code.plan_version == plan.version
     return "" if of_the_plan else f"code {event.code_version} is of an older plan: {RELOAD}"
 
 
-def _check_in_review(session: Session, event: Decision, target: ReviewTarget) -> str:
+def _check_in_review(session: Session, event: Decision) -> str:
     """A rejection with `replan` names the newest version, in any phase; any other decision the version in review.
 
     It stays in review while a message about it is being answered.
@@ -185,8 +185,7 @@ def _check_in_review(session: Session, event: Decision, target: ReviewTarget) ->
     if isinstance(event, facts.PlanRejected | facts.CodeRejected) and event.replan:
         newest = item is not None and item.version == version
         return "" if newest else f"version {version} is not the newest: {RELOAD}"
-    reviewed = session.phase == "awaiting_approval" and review_target(session) == target
-    if item is None or not reviewed or item.version != version:
+    if item is None or item is not item_in_review(session) or item.version != version:
         return f"version {version} is not in review: {RELOAD}"
     return ""
 

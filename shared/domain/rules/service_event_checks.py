@@ -10,9 +10,9 @@ from parley.events.values import ActionAttempt
 from shared.domain.kernel.actors import KEEPER, USER_PREFIX
 from shared.domain.kernel.session import Session
 from shared.domain.kernel.state import ActionStatus
+from shared.domain.steps import waiting_steps
 from shared.domain.steps.polling import check_wait
-from shared.domain.steps.waiting_steps import wait_kind
-from shared.domain.turn.batches import find_action, next_batch
+from shared.domain.turn.batches import find_action
 
 AWAITS_OUTCOME: frozenset[ActionStatus] = frozenset({"running", "started", "uncertain"})
 REPLIES = (  # what a reply to a message can be
@@ -80,12 +80,7 @@ def check_stored_result(session: Session, attempt: ActionAttempt | facts.ResultS
 
 
 def check_waiting(session: Session, event: facts.ActionsWaiting) -> str:
-    """Only a step that waits or polls according to the plan can begin to do so."""
-    waits = {action.spec.id: action.spec.waits_for for action in next_batch(session.turn)}
-    wrong = [waiting for waiting in event.actions if waits.get(waiting.action_id) != wait_kind(waiting)]
-    if wrong:
-        return f"{wrong[0].action_id} is not a step that could wait for a {wait_kind(wrong[0])} now"
-    return check_is_own_work(session, event)
+    return waiting_steps.check_waiting(session, event.actions) or check_is_own_work(session, event)
 
 
 def check_waited(session: Session, event: facts.ActionWaited) -> str:

@@ -12,6 +12,7 @@ from shared.domain.kernel.errors import Invalid
 from shared.domain.kernel.session import Session
 from shared.domain.kernel.state import Action
 from shared.domain.steps.plan_steps import GATHER, is_unresolved, step_of
+from shared.domain.turn.action_ids import ActionId
 
 MAX_ITEMS = 50
 MAX_OPEN_ACTIONS = 400  # per turn: one event holds all open actions
@@ -19,8 +20,9 @@ MAX_OPEN_ACTIONS = 400  # per turn: one event holds all open actions
 
 def expand_items(spec: ActionSpec, arguments: Sequence[Mapping[str, JsonValue]]) -> tuple[ActionSpec, ...]:
     """One call for each item, with these arguments, and the action that gathers their results."""
+    step = ActionId.parse(spec.id)
     calls = tuple(
-        spec.model_copy(update={"id": f"{spec.id}[{number}]", "arguments": dict(values)})
+        spec.model_copy(update={"id": str(step._replace(item=str(number))), "arguments": dict(values)})
         for number, values in enumerate(arguments)
     )
     gathers = {"tool": GATHER, "arguments": {}, "effect": "read", "policy": "never"}
@@ -50,7 +52,7 @@ def items_of(session: Session, gathers: Action) -> tuple[Action | None, ...]:
     """The actions of a step's items, in order: of this turn, or finished by an earlier version of the plan."""
     now = {action.spec.id: action for action in (session.turn.actions if session.turn else ())}
     before = {action.spec.id: action for action in session.begun_steps if action.has_output}
-    names = [name for name in gathers.spec.depends_on if name.startswith(f"{gathers.spec.id}[")]
+    names = [name for name in gathers.spec.depends_on if ActionId.parse(name).whole == gathers.spec.id]
     return tuple(before.get(name) or now.get(name) for name in names)
 
 

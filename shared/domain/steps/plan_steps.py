@@ -8,8 +8,8 @@ from pydantic import JsonValue
 from parley.events.values import ActionSpec, Step, TaskStatus
 from shared.domain.kernel.session import Session
 from shared.domain.kernel.state import DONE_STATUSES, Action, Plan
-from shared.domain.plan.versions import step_id
 from shared.domain.steps.references import awaits_values, referenced_steps, references
+from shared.domain.turn.action_ids import ActionId
 from shared.domain.turn.batches import leave_turn
 
 GATHER = "for each"  # the pseudo-tool of the action that gathers a step's results for all items
@@ -22,7 +22,7 @@ def task_of(session: Session) -> str:
 
 def action_id(plan: Plan, step: Step) -> str:
     """The id of the step's action, which is the same in all versions of the task's plan."""
-    return f"{plan.task}.{step.id}"
+    return str(ActionId(plan.task, step.id or ""))
 
 
 def unused_id(taken: set[str]) -> str:
@@ -102,12 +102,13 @@ def already_done(session: Session, actions: Sequence[ActionSpec]) -> tuple[str, 
 
 def has_running_step(session: Session, task: str) -> bool:
     """Whether a step of the task is still running that an earlier version of the plan, or the current one, started."""
-    return bool(task) and any(action.spec.id.startswith(f"{task}.") for action in leave_turn(session).left_running)
+    running = leave_turn(session).left_running
+    return bool(task) and any(ActionId.parse(action.spec.id).group == task for action in running)
 
 
 def is_item_done(session: Session, action: str) -> bool:
     """Whether an earlier version of the plan has this item's output, of a step that it did not finish."""
-    return is_item(action) and any(
+    return bool(ActionId.parse(action).item) and any(
         started.spec.id == action and started.has_output for started in leave_turn(session).begun_steps
     )
 
@@ -122,8 +123,8 @@ def changed_begun_steps(session: Session, steps: Sequence[Step]) -> tuple[str, .
     plan = session.plan
     if plan is None or not plan.task or plan.task != session.task:
         return ()
-    reasons = {step_id(action.spec.id): "has already started" for action in _begun_actions(session)}
-    given = {step_id(action.spec.id) for action in _actions_with_given_output(session)}
+    reasons = {ActionId.parse(action.spec.id).name: "has already started" for action in _begun_actions(session)}
+    given = {ActionId.parse(action.spec.id).name for action in _actions_with_given_output(session)}
     reasons |= dict.fromkeys(given, "has the output that you gave")
     before = {step.id: step for step in known_steps(session)}
     return tuple(
@@ -144,7 +145,7 @@ def changes_made(session: Session) -> dict[str, str]:
     """What became of each change of the task so far: a sentence by the key of its call (`change_key`)."""
     ran, made = leave_turn(session).ran_steps, {}
     for action in _begun_actions(session):
-        spec, step = action.spec, step_id(action.spec.id)
+        spec, step = action.spec, ActionId.parse(action.spec.id).name
         said = f"{step} {'has' if action.status == 'finished' else 'may have'} made this change already."
         if spec.effect != "read":
             made[change_key(spec.tool, spec.arguments)] = said
@@ -167,7 +168,8 @@ def _begun_actions(session: Session) -> tuple[Action, ...]:
 
 def _actions_with_given_output(session: Session) -> tuple[Action, ...]:
     """The skipped steps of the task whose output the user has given."""
-    return tuple(action for action in leave_turn(session).begun_steps if action.given and not is_item(action.spec.id))
+    given = (action for action in leave_turn(session).begun_steps if action.given)
+    return tuple(action for action in given if not ActionId.parse(action.spec.id).item)
 
 
 def _is_same_call(before: Step | None, step: Step) -> bool:
@@ -181,17 +183,7 @@ def step_of(session: Session, action: str) -> Step | None:
     plan = session.plan
     if plan is None or not plan.task:
         return None
-    return next((step for step in plan.steps if action_id(plan, step) == _of_step(action)), None)
-
-
-def _of_step(action: str) -> str:
-    """The id of the step's own action, without the item number."""
-    return action.partition("[")[0]
-
-
-def is_item(action: str) -> bool:
-    """Whether the action runs a step for one item of its list."""
-    return "[" in action
+    return next((step for step in plan.steps if action_id(plan, step) == ActionId.parse(action).whole), None)
 
 
 def has_references(step: Step) -> bool:
@@ -204,7 +196,7 @@ def is_unresolved(session: Session, spec: ActionSpec) -> bool:
     step = step_of(session, spec.id)
     if step is None:
         return session.turn is not None and awaits_values(session.turn, spec)
-    if is_item(spec.id) or not has_references(step):
+    if ActionId.parse(spec.id).item or not has_references(step):
         return False
     return (spec.tool, spec.arguments) == (step.tool, step.arguments or {})
 

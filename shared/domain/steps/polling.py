@@ -6,8 +6,6 @@ or error, a changed one (at most `MAX_RECORDED_VALUES` in all) and the end are r
 
 from datetime import datetime, timedelta
 
-from pydantic import JsonValue
-
 from parley.events import facts
 from parley.events.facts import MAX_POLLS, WaitEnd
 from shared.domain.kernel import commands as c
@@ -18,7 +16,6 @@ from shared.domain.kernel.fast_replace import replace
 from shared.domain.kernel.session import Session
 from shared.domain.kernel.state import Action, Poll
 from shared.domain.rules.event_meta import event_meta
-from shared.domain.steps.waiting_steps import resume_plan
 from shared.domain.turn.batches import change_actions, find_action
 
 MAX_RECORDED_VALUES = 20  # per attempt of a step
@@ -32,17 +29,12 @@ def polls_by_action(session: Session) -> dict[str, Poll]:
 def record_poll(session: Session, command: c.RecordPoll, meta: CommandMeta) -> facts.ActionWaited:
     """Raises OutOfTurn if the poll shows nothing to record."""
     action = find_action(session, command.action_id)
-    if action is None or action.attempt != command.attempt or action.poll is None or action.status != "waiting":
+    if action is None or action.poll is None:
         raise OutOfTurn(f"{command.action_id} does not poll now.")
-    require(command.polls > action.poll.polls, "A later poll of this step is recorded already.")
     end: WaitEnd | None = "met" if command.met else "given_up" if _is_last(action, command.polls, meta.at) else None
-    if end is None and not _is_news(action.poll, command.value, command.error):
-        raise OutOfTurn(f"The poll of {command.action_id} returned nothing new.")
-    error = command.error
-    if end == "given_up":
-        error = wording.gave_up(command.polls, last_error=command.error)
+    error = wording.gave_up(command.polls, last_error=command.error) if end == "given_up" else command.error
     attempt_and_poll = f"{command.action_id}/{command.attempt}/{command.polls}"
-    return facts.ActionWaited(
+    event = facts.ActionWaited(
         **event_meta(session, meta, facts.ActionWaited, attempt_and_poll),
         action_id=command.action_id,
         attempt=command.attempt,
@@ -52,28 +44,31 @@ def record_poll(session: Session, command: c.RecordPoll, meta: CommandMeta) -> f
         subject=command.subject,
         end=end,
     )
+    if wrong := check_wait(session, event):
+        raise OutOfTurn(f"{wrong}.")
+    require(end is not None or _is_news(action.poll, event), f"The poll of {command.action_id} returned nothing new.")
+    return event
 
 
 def _is_last(action: Action, polls: int, now: datetime) -> bool:
     return polls >= MAX_POLLS or (action.until is not None and now >= action.until)
 
 
-def _is_news(known: Poll, value: JsonValue, error: str) -> bool:
-    """Whether the poll returned something new, and fewer than `MAX_RECORDED_VALUES` values are recorded."""
-    return known.changes < MAX_RECORDED_VALUES and (known.changes == 0 or (known.value, known.error) != (value, error))
+def _is_news(known: Poll, event: facts.ActionWaited) -> bool:
+    return known.changes == 0 or (known.value, known.error) != (event.value, event.error)
 
 
 def check_wait(session: Session, event: facts.ActionWaited) -> str:
     """Why this poll, or the end of this wait, cannot be recorded; "" if it can."""
     action = find_action(session, event.action_id)
     if action is None or action.status != "waiting" or action.attempt != event.attempt:
-        return f"attempt {event.attempt} of {event.action_id} does not wait"
+        return f"{event.action_id} does not wait in attempt {event.attempt}"
     known = action.poll
     if known is None:
         is_over = event.end == "met" and action.until is not None and action.until <= event.at
         return "" if is_over else f"{event.action_id} does not wait for a time that has come"
     if event.polls <= known.polls:
-        return f"poll {known.polls} of {event.action_id} is recorded already"
+        return f"A later poll of {event.action_id} is recorded already"
     if event.end is None and known.changes >= MAX_RECORDED_VALUES:
         return f"{MAX_RECORDED_VALUES} values of {event.action_id} were recorded already"
     if event.end == "given_up" and not _is_last(action, event.polls, event.at):
@@ -94,8 +89,7 @@ def action_waited(session: Session, event: facts.ActionWaited) -> Session:
             return replace(waited, status="finished", result=event.value, error="")
         return replace(waited, status="failed", result=None, error=event.error)
 
-    after = change_actions(session, [event.action_id], apply)
-    return resume_plan(after, event.version) if event.end else after
+    return change_actions(session, [event.action_id], apply)
 
 
 def _polled(action: Action, poll: Poll, event: facts.ActionWaited) -> Poll:

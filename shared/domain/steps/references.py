@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from parley.events.values import STEP_ID, ActionSpec
 from shared.domain.kernel.state import Turn
+from shared.domain.turn.action_ids import ActionId
 
 _PART = r"\.[A-Za-z_][A-Za-z0-9_-]*|\[[0-9]{1,9}\]"
 _STEP = STEP_ID.removeprefix("^").removesuffix("$")
@@ -66,8 +67,8 @@ def referenced_calls(value: JsonValue) -> tuple[int, ...]:
 
 def awaits_values(turn: Turn, spec: ActionSpec) -> bool:
     """Whether the call refers to calls of its turn that it depends on: it starts once their results are filled in."""
-    number = spec.id.rpartition(".")[0]
-    needed = (f"{number}.{call}" for call in referenced_calls(spec.arguments))
+    turn_number = ActionId.parse(spec.id).group
+    needed = (str(ActionId(turn_number, str(call))) for call in referenced_calls(spec.arguments))
     return turn.rules.fills_calls and any(call in spec.depends_on for call in needed)
 
 

@@ -15,8 +15,9 @@ from shared.domain.kernel.session import Session
 from shared.domain.kernel.state import Action
 from shared.domain.kernel.wording import OUTPUT_GIVEN, SKIPPED
 from shared.domain.rules.event_meta import event_meta
-from shared.domain.steps.plan_steps import GATHER, action_id, is_item, is_unfinished, step_of
+from shared.domain.steps.plan_steps import GATHER, action_id, is_unfinished, step_of
 from shared.domain.steps.references import referenced_steps
+from shared.domain.turn.action_ids import ActionId
 from shared.domain.turn.batches import find_action
 
 MAX_OUTPUT_BYTES = 8_000  # as JSON; users type or paste it, and the session carries it
@@ -53,7 +54,7 @@ def dependents_to_skip(session: Session, action: Action, step: Step, command: c.
     if command.output is not None:
         _check_output(command)
         return ()
-    if is_item(action.spec.id):
+    if ActionId.parse(action.spec.id).item:
         return ()
     users = dependents_of(session, step)
     if users and not command.with_dependents:

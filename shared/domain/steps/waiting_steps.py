@@ -3,6 +3,7 @@
 The keeper wakes a step when its time has come. `polling` records what polling steps see.
 """
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from parley.events import facts
@@ -11,17 +12,11 @@ from parley.events.values import Waiting, WaitsFor
 from shared.domain.kernel import commands as c
 from shared.domain.kernel.commands import CommandMeta
 from shared.domain.kernel.errors import Invalid, require
-from shared.domain.kernel.session import Session, enter_phase
+from shared.domain.kernel.session import Session
 from shared.domain.kernel.state import Action, Poll
 from shared.domain.rules.event_meta import event_meta
 from shared.domain.steps.plan_steps import is_unresolved
-from shared.domain.turn.batches import (
-    actions_to_start,
-    advance,
-    mark_actions,
-    next_batch,
-    running_actions,
-)
+from shared.domain.turn.batches import mark_actions, next_batch, running_actions
 
 MAX_WAIT = timedelta(days=90)
 
@@ -40,19 +35,25 @@ def next_wake(session: Session) -> datetime | None:
 def wait(session: Session, command: c.Wait, meta: CommandMeta) -> facts.ActionsWaiting:
     """Raises OutOfTurn, Invalid."""
     require(not running_actions(session), "Actions are running: steps begin to wait when they have ended.")
-    ready = {action.spec.id: action.spec for action in next_batch(session.turn)}
+    if wrong := check_waiting(session, command.actions):
+        raise Invalid(f"{wrong}.")
+    unresolved = {action.spec.id for action in next_batch(session.turn) if is_unresolved(session, action.spec)}
     for waiting in command.actions:
-        spec = ready.get(waiting.action_id)
-        if spec is None or spec.waits_for != wait_kind(waiting) or is_unresolved(session, spec):
-            raise Invalid(
-                f"{waiting.action_id} is not a step that waits for a {wait_kind(waiting)} and could begin now."
-            )
+        if waiting.action_id in unresolved:
+            raise Invalid(f"The values that {waiting.action_id} needs are not known yet.")
         if wrong := _out_of_bounds(waiting, meta.at):
             raise Invalid(f"{waiting.action_id} {wrong}.")
     return facts.ActionsWaiting(
         **event_meta(session, meta, facts.ActionsWaiting, command.actions[0].action_id),
         actions=command.actions,
     )
+
+
+def check_waiting(session: Session, steps: Iterable[Waiting]) -> str:
+    """Why one of these cannot begin to wait: only steps of the batch do, as the plan says. "" if all can."""
+    waits = {action.spec.id: action.spec.waits_for for action in next_batch(session.turn)}
+    wrong = next((step for step in steps if waits.get(step.action_id) != wait_kind(step)), None)
+    return f"{wrong.action_id} is not a step that waits for a {wait_kind(wrong)} and could begin now" if wrong else ""
 
 
 def wait_kind(waiting: Waiting) -> WaitsFor:
@@ -86,28 +87,4 @@ def actions_waiting(session: Session, event: facts.ActionsWaiting) -> Session:
     for waiting in event.actions:
         poll = Poll(waiting.every, began=event.version, next_poll=event.at) if waiting.every else None
         session = mark_actions(session, [waiting.action_id], "waiting", until=waiting.until, poll=poll)
-    return advance(session, event.version) if session.phase == "executing" else session
-
-
-def _is_batch_blocked(session: Session) -> bool:
-    """Whether the executor cannot start the next batch now.
-
-    A step failed, an action needs the user's approval, or a remark or a pause has taken the work.
-    """
-    if session.work is None:
-        return True
-    return not running_actions(session) and not actions_to_start(session)
-
-
-def resume_plan(session: Session, version: int) -> Session:
-    """Goes on with the plan's steps that are ready now. An open question to the user is asked again afterwards."""
-    turn, question = session.turn, session.question
-    if session.work is None and session.phase in ("verifying", "answering"):
-        return enter_phase(session, session.phase, version)
-    if session.phase == "waiting" or (session.phase == "executing" and _is_batch_blocked(session)):
-        return advance(session, version)
-    if turn is None or not turn.rules.by_step or question is None or question.about != "action":
-        return session
-    if all(action.spec.waits_for == "person" for action in next_batch(turn)):
-        return session
-    return advance(mark_actions(session, [question.action_id], "planned"), version)
+    return session

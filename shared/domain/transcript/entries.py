@@ -23,6 +23,7 @@ from shared.domain.transcript.dialogue import TranscriptEntry
 from shared.domain.transcript.memory import text_of
 from shared.domain.transcript.messages import read_until
 from shared.domain.transcript.sub_goals import actions_by_sub_goal
+from shared.domain.turn.action_ids import ActionId
 from shared.domain.turn.batches import find_action
 from shared.domain.turn.flow_paths import split_tool_name
 from shared.domain.workflows.flow import plans_path
@@ -192,7 +193,7 @@ def _result(result: JsonValue) -> str:
 
 def _shown_id(before: Session, action_id: str) -> str:
     """The id of an action as prompts name it: of a plan's step without its task, as the section <plan> shows it."""
-    return action_id.partition(".")[2] if before.turn and before.turn.rules.by_step else action_id
+    return ActionId.parse(action_id).within if before.turn and before.turn.rules.by_step else action_id
 
 
 def _decision(before: Session, event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line for each event

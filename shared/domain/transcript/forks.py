@@ -7,7 +7,7 @@ from parley.events.carried import Carried, CarriedCode, CarriedEntry, CarriedPla
 from parley.events.values import Knowledge
 from shared.domain.kernel.actors import USER_PREFIX
 from shared.domain.kernel.fast_replace import replace
-from shared.domain.kernel.session import MAX_WORDS_BYTES, Counts, Session, SessionAnswer, enter_idle_phase
+from shared.domain.kernel.session import MAX_WORDS_BYTES, Counts, Session, SessionAnswer
 from shared.domain.kernel.state import Code, Plan
 from shared.domain.transcript.dialogue import TranscriptEntry, UnreadMessage, Words
 from shared.domain.transcript.newest_within import newest_within
@@ -100,8 +100,7 @@ def session_forked(event: facts.SessionForked) -> Session:
         subjects=carried.subjects,
         counts=Counts(plans=carried.plan_number, codes=carried.code_number),
     )
-    task = fork.plan.task if fork.plan else ""
-    return enter_idle_phase(replace(fork, task=task), "awaiting_approval" if fork.plan else "resting")
+    return replace(fork, task=fork.plan.task) if fork.plan else fork
 
 
 def _plan(event: facts.SessionForked, plan: CarriedPlan) -> Plan:

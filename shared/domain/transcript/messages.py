@@ -14,8 +14,6 @@ from shared.domain.kernel.session import (
     NextDraft,
     Session,
     SessionAnswer,
-    enter_idle_phase,
-    enter_phase,
     review_target,
     title_of,
     with_answer,
@@ -26,12 +24,10 @@ from shared.domain.kernel.session import (
 )
 from shared.domain.kernel.state import DEFAULT_RULES, Plan
 from shared.domain.steps.plan_steps import is_unfinished
-from shared.domain.steps.waiting_steps import resume_plan
 from shared.domain.transcript.dialogue import Offer, UnreadMessage
 from shared.domain.transcript.memory import begin_request
 from shared.domain.transcript.newest_within import newest_within
-from shared.domain.turn.batches import hold, leave_turn, mark_actions, read_messages_first
-from shared.domain.turn.turns import approval_decided, resume_phase
+from shared.domain.turn.batches import hold, leave_turn, mark_actions
 
 MAX_TEXT = 50_000  # characters of a service's reply
 CHAT_HISTORY = "conversation"  # name of the knowledge that holds the earlier messages of a chat
@@ -47,8 +43,8 @@ def message_received(session: Session, event: facts.MessageReceived) -> Session:
         return _begin(informed, event)
     said = with_message(informed, event.version, event.text)
     if event.intent == "feedback":
-        return resume_asker(said, event.version) if session.question else _add_feedback(said, event.version)
-    return read_messages_first(said, event.version) if _is_read_next(said) else await_reply(said, event.version)
+        return asker_answered(said, event.version) if session.question else _with_feedback(said)
+    return said if _is_read_next(said) else await_reply(said, event.version)
 
 
 def _begin(session: Session, event: facts.MessageReceived) -> Session:
@@ -59,8 +55,7 @@ def _begin(session: Session, event: facts.MessageReceived) -> Session:
         workflow=event.workflow or session.workflow,
         settings=event.settings or session.settings,
     )
-    started = next_round(settings, event.text, event.version)
-    return enter_idle_phase(started, "resting") if event.brings_plan else started
+    return next_round(settings, event.text, event.version)
 
 
 def with_heard(session: Session, until: int) -> Session:
@@ -114,26 +109,7 @@ def without_program(session: Session, version: int) -> Session:
 
 def remark_answered(session: Session, event: facts.RemarkAnswered) -> Session:
     """The reply in words. Everything is as it was before the message; after a decline, it stays declined."""
-    replied = with_answer(with_words(take_in(session, event), reply=event.text), next=())
-    if session.reply is not None:
-        return go_on(replied, event.version)
-    if replied.words.unread:
-        return enter_phase(replied, session.phase, event.version)
-    # a draft that nobody has seen yet, because the message came while it was made
-    if session.phase == "coding" and replied.code and replied.code.status == "checking":
-        return enter_phase(replied, "verifying", event.version)
-    plan, begun = replied.plan, replied.words.request_version
-    if session.phase == "planning" and plan and plan.status == "draft" and plan.version > begun:
-        return enter_idle_phase(with_plan(replied, "pending_approval"), "awaiting_approval")
-    if (target := review_target(replied)) and not session.next_draft.after_decline:
-        reviewed = with_code(replied, status="review") if target == "code" else with_plan(replied, "pending_approval")
-        return enter_idle_phase(reviewed, "awaiting_approval")
-    return enter_idle_phase(with_answer(replied, text=event.text, confidence=1.0), "resting", "answered")
-
-
-def go_on(session: Session, version: int) -> Session:
-    """Goes on with what waited for the reply. A message that came too late for it is answered next."""
-    return answer_unread(resume_plan(session, version), version)
+    return with_answer(with_words(take_in(session, event), reply=event.text), next=())
 
 
 def answer_unread(session: Session, version: int) -> Session:
@@ -192,22 +168,15 @@ def action_denied(session: Session, event: facts.ApprovalDenied) -> Session:
     """
     denied = mark_actions(session, [event.action_id], "denied", error=event.reason)
     rules = session.turn.rules if session.turn else DEFAULT_RULES
-    goes_back = event.reason and (rules.one_by_one or rules.by_step)
-    if not goes_back:
-        return approval_decided(denied, event.version)
+    if not event.reason or not (rules.one_by_one or rules.by_step):
+        return denied
     said = with_message(denied, event.version, event.reason)
-    if rules.one_by_one:
-        return enter_phase(leave_turn(said), "planning", event.version)
-    return await_reply(approval_decided(said, event.version), event.version)
+    return leave_turn(said) if rules.one_by_one else said
 
 
 def offer_made(session: Session, event: facts.OfferMade) -> Session:
     """The session with the offer, which replaces an earlier one. Reads go on."""
-    return go_on(replace(take_in(session, event), offer=Offer(event.version, event.draft)), event.version)
-
-
-def offer_kept(session: Session, event: facts.OfferKept) -> Session:
-    return resume_plan(replace(session, offer=None), event.version)
+    return replace(take_in(session, event), offer=Offer(event.version, event.draft))
 
 
 def drafting_session(session: Session) -> Session:
@@ -233,8 +202,10 @@ def draft_reason(session: Session, *, first: bool) -> str:
 def next_round(session: Session, request: str, version: int) -> Session:
     """Starts a new request; plan and code stay as context."""
     ended = leave_turn(session)
-    fresh = replace(
+    return replace(
         ended,
+        reply=None,
+        offer=None,
         memory=begin_request(ended.memory),
         words=replace(session.words, request=request, request_version=version, unread=()),
         next_draft=NextDraft(),
@@ -245,15 +216,14 @@ def next_round(session: Session, request: str, version: int) -> Session:
         attempts={},
         counts=replace(session.counts, turns_before=session.counts.turns),
     )
-    return enter_phase(fresh, "planning", version)
 
 
-def resume_asker(session: Session, version: int) -> Session:
-    """The phase that asked, with the answer. A question in reply to a message at rest was about a new request."""
-    question, beside, phase = session.question, session.asked_beside, session.resume_phase or "planning"
+def asker_answered(session: Session, version: int) -> Session:
+    """The session of who asked, with the answer. A question in reply to a message at rest was about a new request."""
+    question, beside = session.question, session.asked_beside
     if question and beside and beside.begins_round:
-        session = _with_round(session, with_heard(session, question.asked_version), version)
-    return resume_phase(session, phase, version)
+        return _with_round(session, with_heard(session, question.asked_version), version)
+    return session
 
 
 def programmed_plan(session: Session) -> Plan | None:
@@ -262,11 +232,9 @@ def programmed_plan(session: Session) -> Plan | None:
     return plan if plan and code and code.status == "approved" and code.plan_version == plan.version else None
 
 
-def _add_feedback(session: Session, version: int) -> Session:
+def _with_feedback(session: Session) -> Session:
     target = review_target(session) if session.phase != "escalated" else None
     session = with_next_draft(session, another=False, problems=())
     if target == "code":
-        return enter_phase(with_code(session, status="rejected", repairs=0), "coding", version)
-    if target == "text":
-        return enter_phase(with_plan(session, "rejected"), "planning", version)
-    return enter_phase(leave_turn(session), "planning", version)
+        return with_code(session, status="rejected", repairs=0)
+    return with_plan(session, "rejected") if target == "text" else leave_turn(session)

@@ -6,22 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from parley.events import SessionEvent
 from parley.events.values import Ended
-from shared.domain.kernel import wording
 from shared.domain.kernel.fast_replace import replace
-from shared.domain.kernel.session import (
-    SERVICE_OF,
-    Session,
-    enter_idle_phase,
-    enter_phase,
-    undecided_actions,
-)
+from shared.domain.kernel.session import Session, undecided_actions
 from shared.domain.kernel.state import Action, ActionStatus, Turn
-from shared.domain.kernel.workflow import Edge
-from shared.domain.plan.versions import begun_steps, next_attempts, step_id
-from shared.domain.steps.references import awaits_values
+from shared.domain.plan.versions import begun_steps, next_attempts
 from shared.domain.transcript import memory
-from shared.domain.transcript.dialogue import OpenQuestion
 from shared.domain.turn import flow_paths
+from shared.domain.turn.action_ids import ActionId
 
 
 def next_batch(turn: Turn | None) -> tuple[Action, ...]:
@@ -72,14 +63,14 @@ def actions_to_start(session: Session) -> tuple[Action, ...]:
     of_this_batch = {action.spec.id for action in session.turn.actions if action.began == began}
     batch = tuple(a for a in next_batch(session.turn) if of_this_batch.isdisjoint(a.spec.depends_on))
     undecided = undecided_actions(session.turn)
-    reads = _reads_first(batch, undecided)
+    reads = reads_first(batch, undecided)
     asks = any(action.spec.approval_reason for action in batch)
     if any(action in batch for action in undecided) or (asks and (reads or running_actions(session))):
         batch = reads
     return batch if not session.holds else tuple(action for action in batch if action.spec.effect == "read")
 
 
-def _reads_first(batch: Sequence[Action], undecided: Collection[Action]) -> tuple[Action, ...]:
+def reads_first(batch: Sequence[Action], undecided: Collection[Action]) -> tuple[Action, ...]:
     """The reads of the batch that run before the user is asked about the others."""
     return tuple(action for action in batch if action.spec.effect == "read" and action not in undecided)
 
@@ -205,7 +196,7 @@ def leave_turn(session: Session) -> Session:
         else session.flow_results
     )
     steps = begun_steps(session.begun_steps, turn) if turn and turn.rules.by_step else session.begun_steps
-    begun = {step_id(action.spec.id) for action in steps}
+    begun = {ActionId.parse(action.spec.id).name for action in steps}
     planned = session.plan.steps if session.plan and turn and turn.rules.by_step else ()
     return replace(
         session,
@@ -219,62 +210,8 @@ def leave_turn(session: Session) -> Session:
     )
 
 
-def advance(session: Session, version: int) -> Session:
-    """The session after the event of this version: the next batch runs, waits for approval, or the turn is verified.
-
-    While a message is unanswered, only reads run next.
-    """
-    return session if running_actions(session) else hold(_advanced(session, version))
-
-
 def hold(session: Session) -> Session:
     """The session, where no executor is due if only changes could start while a message is unanswered."""
     if not session.holds or session.phase != "executing" or running_actions(session):
         return session
     return session if actions_to_start(session) else replace(session, work=None)
-
-
-def _advanced(session: Session, version: int) -> Session:
-    actions = session.turn.actions if session.turn else ()
-    if unclear := next((a for a in actions if a.status == "uncertain" and not a.left), None):
-        return replace(enter_idle_phase(session, "awaiting_input"), question=_uncertain_question(unclear))
-    if any(a.is_out_of_budget for a in actions):
-        return replace(
-            enter_idle_phase(session, "awaiting_input"), question=_budget_question(version), resume_phase="executing"
-        )
-    if session.turn_yields and any(a.end_reason == "superseded" for a in actions):
-        return enter_phase(leave_turn(session), "planning", version)  # the event ends the actions before it goes on
-    batch = next_batch(session.turn)
-    if not batch:
-        # Once a step has failed, the plan waits for the user, and no longer for a time or condition.
-        waits = session.turn and session.waiting_actions and not dead_actions(session.turn)
-        return enter_idle_phase(session, "waiting") if waits else enter_phase(session, "verifying", version)
-    undecided = undecided_actions(session.turn)
-    fills = session.turn and any(awaits_values(session.turn, a.spec) for a in batch)
-    if any(a in batch for a in undecided) and not fills and not _reads_first(batch, undecided):
-        return enter_idle_phase(session, "awaiting_approval")
-    return read_messages_first(enter_phase(session, "executing", version), version)
-
-
-def read_messages_first(session: Session, version: int) -> Session:
-    """The session, back in planning if a change would begin next while a message for the next turn is unread."""
-    goes_on = session.phase != "executing" or running_actions(session) or actions_to_start(session)
-    return enter_phase(leave_turn(session), "planning", version) if session.turn_yields and not goes_on else session
-
-
-def follow_edge(session: Session, edge: Edge, version: int) -> Session:
-    """The session in the phase that the edge leads to."""
-    if edge.to == "batch":
-        return advance(session, version)
-    if edge.to in SERVICE_OF:
-        return enter_phase(session, edge.to, version)
-    return enter_idle_phase(session, edge.to, edge.rests)
-
-
-def _uncertain_question(action: Action) -> OpenQuestion:
-    text = f"“{action.spec.tool}” was started, and nobody can tell whether it took effect. What happened?"
-    return OpenQuestion(action.spec.id, "uncertain", text, wording.UNCERTAIN_OPTIONS)
-
-
-def _budget_question(version: int) -> OpenQuestion:
-    return OpenQuestion(f"budget-{version}", "budget", wording.BUDGET_SPENT, wording.BUDGET_OPTIONS)

@@ -13,6 +13,7 @@ from shared.domain.rules.event_meta import event_meta
 from shared.domain.transcript.memory import MAX_SUB_GOALS, key_of
 from shared.domain.transcript.messages import begins_round, drafting_session
 from shared.domain.transcript.sub_goals import TURN_SUB_GOALS, actions_by_sub_goal, sub_goals_of
+from shared.domain.turn.action_ids import ActionId
 from shared.domain.workflows import WORKFLOWS
 
 MAX_ACTIONS = 50  # actions of a turn
@@ -87,7 +88,7 @@ def new_actions(session: Session, specs: tuple[ActionSpec, ...]) -> tuple[Action
     Raises Invalid for actions that could never all run.
     """
     _check(specs)
-    ids = {spec.id: f"{session.counts.turns + 1}.{number}" for number, spec in enumerate(specs, 1)}
+    ids = {spec.id: ActionId.of_turn(session.counts.turns + 1, number) for number, spec in enumerate(specs, 1)}
     return tuple(
         spec.model_copy(update={"id": ids[spec.id], "depends_on": tuple(ids[need] for need in spec.depends_on)})
         for spec in specs

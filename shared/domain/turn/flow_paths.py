@@ -14,6 +14,7 @@ from shared.domain.kernel.actors import USER_PREFIX
 from shared.domain.kernel.errors import Invalid
 from shared.domain.kernel.fast_replace import replace
 from shared.domain.kernel.state import Action, ActionStatus, Turn
+from shared.domain.turn.action_ids import ActionId
 
 STATUS_OF_DECISION: dict[str, ActionStatus] = {"skip": "skipped", "deny": "denied"}
 OPEN_STATUSES: frozenset[ActionStatus] = frozenset({"planned", "approved", "asked", "waiting"})
@@ -74,11 +75,12 @@ def with_ids(turn: Turn, specs: tuple[ActionSpec, ...], after_override: bool) ->
     if len(started(turn)) + after_override + len(specs) > MAX_NODES:
         raise Invalid(f"The path has become longer than {MAX_NODES} nodes: it seems to go round in circles.")
     walked_ids = [action.spec.id for action in started(turn) if action.status in ("finished", "started")]
-    before = [f"{turn.number}.{first - 1}"] if after_override else walked_ids[-1:]
+    before = [ActionId.of_turn(turn.number, first - 1)] if after_override else walked_ids[-1:]
     chain = []
     for number, spec in enumerate(specs, first):
-        needs = before if number == first else [f"{turn.number}.{number - 1}"]
-        chain.append(spec.model_copy(update={"id": f"{turn.number}.{number}", "depends_on": tuple(needs)}))
+        needs = before if number == first else [ActionId.of_turn(turn.number, number - 1)]
+        id_ = ActionId.of_turn(turn.number, number)
+        chain.append(spec.model_copy(update={"id": id_, "depends_on": tuple(needs)}))
     return tuple(chain)
 
 
@@ -99,7 +101,7 @@ def _items_first(steps: tuple[Action, ...], items: tuple[Action, ...]) -> tuple[
     """Orders the actions for the items of a step's list right before the action that gathers their results."""
     ordered: list[Action] = []
     for step in steps:
-        ordered += (item for item in items if item.spec.id.partition("[")[0] == step.spec.id)
+        ordered += (item for item in items if ActionId.parse(item.spec.id).whole == step.spec.id)
         ordered.append(step)
     return tuple(ordered)
 
@@ -117,7 +119,7 @@ def apply_ruling(action: Action, spec: ActionSpec) -> Action:
 
 def override_id(turn: Turn) -> str:
     """The id of the action that holds the values the user sets next."""
-    return f"{turn.number}.{turn.made + 1}"
+    return ActionId.of_turn(turn.number, turn.made + 1)
 
 
 def _override_action(turn: Turn, event: facts.TurnChanged) -> tuple[Action, ...]:

@@ -1,24 +1,11 @@
-"""How turns evolve: planned, approved, carried out, verified; and how an interrupted session goes on."""
-
-from collections.abc import Collection
+"""How turns evolve: planned, approved, carried out, verified; and how an interrupted plan goes on."""
 
 from parley.events import facts
 from parley.events.values import ActionSpec
 from shared.domain import workflows
 from shared.domain.kernel.actors import author_of
 from shared.domain.kernel.fast_replace import replace
-from shared.domain.kernel.session import (
-    SERVICE_OF,
-    Phase,
-    Session,
-    enter_idle_phase,
-    enter_phase,
-    undecided_actions,
-    with_answer,
-    with_counts,
-    with_next_draft,
-    with_plan,
-)
+from shared.domain.kernel.session import Session, with_answer, with_counts, with_next_draft, with_plan
 from shared.domain.kernel.state import Action, PlanStatus, Turn, Verdict
 from shared.domain.kernel.subjects import recall_subject
 from shared.domain.kernel.wording import TRIED_BEFORE, UNANSWERED
@@ -28,17 +15,7 @@ from shared.domain.steps.plan_steps import is_unfinished
 from shared.domain.steps.references import references
 from shared.domain.transcript import memory
 from shared.domain.turn import flow_paths, outcomes
-from shared.domain.turn.batches import (
-    actions_to_start,
-    advance,
-    change_actions,
-    dead_actions,
-    leave_turn,
-    mark_actions,
-    new_attempt,
-    revive_actions,
-    running_actions,
-)
+from shared.domain.turn.batches import dead_actions, leave_turn, mark_actions, new_attempt
 
 
 def turn_planned(session: Session, event: facts.TurnPlanned) -> Session:
@@ -88,37 +65,19 @@ def turn_requested(session: Session, event: facts.TurnRequested) -> Session:
 
 
 def turn_changed(session: Session, event: facts.TurnChanged) -> Session:
-    """Replaces the rest of the turn, and goes on with it."""
+    """Replaces the rest of the turn."""
     if session.turn is None:
         return session
     turn, known = flow_paths.apply_change(session.turn, event), {action.spec.id for action in session.turn.actions}
     actions = tuple(a if a.spec.id in known else with_next_attempt(session, a) for a in turn.actions)
-    return advance(replace(session, turn=replace(turn, actions=actions)), event.version)
-
-
-def approval_decided(session: Session, version: int) -> Session:
-    """Goes on with the turn once all is decided. Reads that run beside it, or are about to, come first."""
-    executing = session.phase == "executing"
-    reads = running_actions(session) or actions_to_start(session)
-    waits = reads if executing else undecided_actions(session.turn)
-    return session if waits else advance(session, version)
+    return replace(session, turn=replace(turn, actions=actions))
 
 
 def approval_expired(session: Session, event: facts.ApprovalExpired) -> Session:
     if event.unanswered:
-        return advance(mark_actions(session, [event.unanswered], "failed", error=UNANSWERED), event.version)
-    if event.denied:
-        return advance(mark_actions(session, event.denied, "denied", error="nobody decided in time"), event.version)
-    return replace(enter_idle_phase(session, "resting", "stopped"), resume_phase=session.phase)
-
-
-def actions_ended(session: Session, ids: Collection[str], version: int) -> Session:
-    """Goes on with the turn after these actions ended, unless the session has left it."""
-    question = session.question
-    asked = question is not None and question.about in ("uncertain", "action") and question.action_id in ids
-    live = session.phase in ("executing", "awaiting_approval", "waiting") or asked
-    mine = session.turn is not None and any(a.spec.id in ids for a in session.turn.actions)
-    return advance(session, version) if live and mine else session
+        return mark_actions(session, [event.unanswered], "failed", error=UNANSWERED)
+    denied = event.denied
+    return mark_actions(session, denied, "denied", error="nobody decided in time") if denied else session
 
 
 def turn_verified(session: Session, event: facts.TurnVerified) -> Session:
@@ -143,13 +102,11 @@ def answer_given(session: Session, event: facts.AnswerGiven) -> Session:
     return with_answer(session, text=event.text, confidence=event.confidence, evidence=event.evidence, next=event.next)
 
 
-def action_skipped(session: Session, event: facts.ActionSkipped) -> Session:
-    """Skips the steps. Once every failed step is skipped, the plan goes on with the others, unless it was stopped."""
-    after = outcomes.apply_outcomes(session, event)
+def frees_plan(session: Session, event: facts.ActionSkipped) -> bool:
+    """The last failed step of the plan is skipped, so the plan goes on with the others, unless it was stopped."""
     held_up = session.plan is not None and session.plan.status == "failed" and is_unfinished(session)
-    if held_up and _blocking_steps(session.turn) and not _blocking_steps(after.turn):
-        return _resume_plan(after, event.version)
-    return actions_ended(after, [event.action_id], event.version)
+    after = outcomes.apply_outcomes(session, event).turn
+    return held_up and bool(_blocking_steps(session.turn)) and not _blocking_steps(after)
 
 
 def _blocking_steps(turn: Turn | None) -> list[Action]:
@@ -158,20 +115,17 @@ def _blocking_steps(turn: Turn | None) -> list[Action]:
     return [action for action in dead_actions(turn) if action.end_reason not in halted] if turn else []
 
 
-def session_retried(session: Session, event: facts.SessionRetried) -> Session:
-    """Goes on where the session was interrupted. Failed steps of a plan get another attempt."""
-    held_up = session.resume_phase
-    if is_unfinished(session) and held_up not in ("verifying", "answering"):
-        return _resume_plan(_retry_steps(session), event.version)
-    return resume_phase(session, held_up or "planning", event.version)
+def plan_retried(session: Session, event: facts.SessionRetried) -> Session:
+    """Goes on with the plan, whose failed steps get another attempt."""
+    return plan_resumed(_retry_steps(session), event)
 
 
-def _resume_plan(session: Session, version: int) -> Session:
+def plan_resumed(session: Session, _: facts.SessionRetried | facts.ActionSkipped) -> Session:
     """Goes on with the plan. Steps that did not run because of another step are planned again."""
     turn = session.turn
     waiting = [a.spec.id for a in turn.actions if a.end_reason == "dependency_failed"] if turn else []
     open_again = mark_actions(session, waiting, "planned", error="", end_reason=None, allowed=False)
-    return resume_phase(with_plan(open_again, "executing"), "executing", version)
+    return replace(with_plan(open_again, "executing"), resume_phase="executing")
 
 
 def _retry_steps(session: Session) -> Session:
@@ -201,13 +155,3 @@ def _retry_steps(session: Session) -> Session:
 def _without_denial(spec: ActionSpec) -> ActionSpec:
     """The action without its denial, to be ruled again: the policy or the reason may have changed."""
     return spec.model_copy(update={"decision": "proceed", "decision_reason": ""}) if spec.decision == "deny" else spec
-
-
-def resume_phase(session: Session, phase: Phase, version: int) -> Session:
-    """Enters the interrupted phase again; a turn goes on from the current state of its actions."""
-    if session.turn and phase in ("executing", "awaiting_approval", "awaiting_input"):
-        again = enter_phase(revive_actions(session), "executing", version)
-        if not (taken_up := [action.spec.id for action in running_actions(session)]):
-            return advance(again, version)
-        return change_actions(again, taken_up, lambda action: replace(action, began=version))
-    return enter_phase(session, phase, version) if phase in SERVICE_OF else enter_idle_phase(session, phase)

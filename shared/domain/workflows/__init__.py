@@ -1,9 +1,9 @@
-"""The closed list of workflows, and which of them decides the phase after an event."""
+"""The closed list of workflows, and which of them decides about a plan, a turn or an event."""
 
 from parley.events import SessionEvent, facts
 from parley.events.values import PlanKind
 from shared.domain.kernel.session import Session
-from shared.domain.kernel.workflow import Edge, Workflow
+from shared.domain.kernel.workflow import Row, Workflow
 from shared.domain.workflows.agentflow import AGENTFLOW
 from shared.domain.workflows.conversation import CONVERSATION
 from shared.domain.workflows.execution_plan import EXECUTION_PLAN
@@ -42,9 +42,9 @@ def workflow_of_work(session: Session) -> Workflow:
     return WORKFLOWS.get(session.turn.workflow, AGENTFLOW) if session.turn else _session_workflow(session)
 
 
-def edge_for(session: Session, event: SessionEvent) -> Edge:
-    """The edge that this event takes."""
-    return next(each for each in owner(session, event).after[event.type] if each.when(session, event))
+def edges_for(session: Session, event: SessionEvent) -> Row:
+    """The edges of this event, which the workflow of its plan or turn declares."""
+    return owner(session, event).after[event.type]
 
 
 def owner(session: Session, event: SessionEvent) -> Workflow:

@@ -37,8 +37,8 @@ AFTER_VERDICT = (
 AGENTFLOW = Workflow(
     "agentflow",
     after={
-        "turn.planned": (Edge("planning", unread_while_planning), Edge("answering", no_actions), Edge("batch")),
-        "turn.requested": (Edge("batch"),),
+        "turn.planned": (Edge("planning", unread_while_planning), Edge("answering", no_actions), Edge("first_batch")),
+        "turn.requested": (Edge("first_batch"),),
         "turn.verified": (Edge("planning", unread), *AFTER_VERDICT),
         "answer.given": (Edge("planning", unread), Edge("resting", rests="answered")),
     },

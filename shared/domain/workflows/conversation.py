@@ -34,7 +34,7 @@ CONVERSATION = Workflow(
         "code.verified": (Edge("coding", unread), Edge("coding", repairable), Edge("awaiting_approval")),
         "code.approved": (Edge("resting", rests="answered"),),
         "code.rejected": (Edge("coding", replans), Edge("awaiting_input")),
-        "turn.requested": (Edge("batch"),),
+        "turn.requested": (Edge("first_batch"),),
         "turn.verified": (Edge("coding", run_failed), Edge("resting", rests="answered")),
     },
     plans="text",

@@ -6,6 +6,7 @@ from parley.events.values import ActionSpec, NodeProposal, PathPlan
 from shared.domain.kernel.fast_replace import replace
 from shared.domain.kernel.state import Plan, Turn, TurnRules
 from shared.domain.kernel.workflow import PLAN_REVIEW, Edge, Workflow, unread_while_planning
+from shared.domain.turn.action_ids import ActionId
 from shared.domain.workflows.agentflow import AFTER_VERDICT, judged
 
 
@@ -33,13 +34,13 @@ def nodes(plan: Plan, turn: int) -> tuple[ActionSpec, ...]:
     """
     return tuple(
         ActionSpec(
-            id=f"{turn}.{number}",
+            id=ActionId.of_turn(turn, number),
             tool=step.tool or "note",
             arguments=step.arguments or {},
             description=step.text,
             effect=step.effect or "read",
             policy=step.policy if step.effect else "never",
-            depends_on=(f"{turn}.{number - 1}",) if number > 1 else (),
+            depends_on=(ActionId.of_turn(turn, number - 1),) if number > 1 else (),
         )
         for number, step in enumerate(plan.steps, 1)
     )
@@ -58,8 +59,8 @@ FLOW = Workflow(
     "flow",
     after={
         **PLAN_REVIEW,
-        "plan.approved": (Edge("batch"),),
-        "turn.planned": (Edge("planning", unread_while_planning), Edge("batch")),
+        "plan.approved": (Edge("first_batch"),),
+        "turn.planned": (Edge("planning", unread_while_planning), Edge("first_batch")),
         "turn.verified": AFTER_VERDICT,
         "answer.given": (Edge("resting", rests="answered"),),
     },

@@ -79,7 +79,7 @@ def test_a_failed_poll_is_recorded_once_and_polling_goes_on(polls: Session) -> N
 def test_the_number_of_recorded_values_is_limited(polls: Session) -> None:
     for number in range(1, MAX_RECORDED_VALUES + 1):
         polls = after_poll(polls, number, number)
-    with pytest.raises(OutOfTurn, match="nothing new"):
+    with pytest.raises(OutOfTurn, match="were recorded already"):
         after_poll(polls, MAX_RECORDED_VALUES + 1, "another")
     assert after_poll(polls, MAX_RECORDED_VALUES + 1, {"status": 1}, met=True).phase == "executing"
 
@@ -106,7 +106,7 @@ def test_a_step_that_gives_up_fails_with_a_reason_and_can_be_retried(polls: Sess
     assert again.turn
     assert (again.phase, again.turn.actions[0].attempt, again.turn.actions[0].poll) == ("executing", 2, None)
     polls_again = session_after(begin_polling(), begin=again)
-    with pytest.raises(OutOfTurn, match="does not poll"):
+    with pytest.raises(OutOfTurn, match="does not wait"):
         after_poll(polls_again, 62, {"status": "new"})
     assert after_poll(polls_again, 1, {"status": "new"}, attempt=2).phase == "waiting"
 
@@ -138,7 +138,7 @@ def test_a_user_can_skip_a_polling_step_or_its_dependents(polls: Session, comman
     ends = not isinstance(command, c.Skip)
     assert (next_wake(after) is None) == ends
     if ends:
-        with pytest.raises(OutOfTurn, match="does not poll"):
+        with pytest.raises(OutOfTurn, match="does not wait"):
             after_poll(after, 1, 1)
     else:
         alone = session_after(c.Skip(action_id="t2.s2"), begin=after)
@@ -168,7 +168,7 @@ def test_only_a_polling_step_can_begin_to_poll() -> None:
     event = decide(before, begin_polling(), CommandMeta("executor", NOON, work=before.work))
     assert isinstance(event, facts.ActionsWaiting)
     wrong = event.model_copy(update={"actions": begin_polling(every=None).actions})
-    assert "could wait for a time" in admissible(before, wrong)
+    assert "waits for a time" in admissible(before, wrong)
 
 
 def test_only_the_keeper_polls_and_invalid_polls_are_refused(polls: Session) -> None:
@@ -184,7 +184,7 @@ def test_only_the_keeper_polls_and_invalid_polls_are_refused(polls: Session) -> 
     assert "only the keeper" in refused(actor="user:ann")
     assert "does not wait" in refused(action_id="t2.s3")
     assert "does not wait" in refused(attempt=2)
-    assert "poll 3 of" in refused(polls=3)
+    assert "A later poll" in refused(polls=3)
     assert "time left" in refused(end="given_up")
     assert refused(end="given_up", at=END) == ""
     full = first

@@ -19,7 +19,6 @@ from shared.domain.rules.user_commands import decide_user_command
 from shared.domain.transcript.dialogue import Offer, OpenQuestion
 from shared.domain.transcript.forks import carry_over
 from shared.domain.transcript.offers import offered_draft, take_offer
-from shared.domain.turn.batches import advance
 from shared.domain.turn.outcomes import action_changes
 from tests.unit.domain.spec import (
     ANN,
@@ -201,10 +200,6 @@ def test_evolve_accepts_every_event_in_any_state() -> None:
             version = before.version + 1
             after = evolve(before, unexpected_event.model_copy(update={"version": version}))
             assert (after.id, after.version) == ("s1", version)
-
-
-def test_a_turn_without_actions_is_verified() -> None:
-    assert advance(Session("s1"), 1).phase == "verifying"
 
 
 def test_a_session_is_the_fold_of_its_events() -> None:

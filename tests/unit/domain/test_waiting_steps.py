@@ -103,7 +103,19 @@ def test_only_a_step_that_waits_for_a_time_can_wait() -> None:
     waiting = decide(session_after(*lines), wait("s2"), CommandMeta("executor", LATER, work=session_after(*lines).work))
     assert isinstance(waiting, facts.ActionsWaiting)
     wrong = waiting.model_copy(update={"actions": wait("s1").actions})
-    assert "not a step that could wait" in admissible(session_after(*lines), wrong)
+    assert "not a step that waits" in admissible(session_after(*lines), wrong)
+
+
+def test_a_step_does_not_wait_before_the_values_that_it_needs_are_known() -> None:
+    until_found = WAIT.model_copy(update={"arguments": {"until": "{{steps.s1.output}}"}})
+    lines = (*approved_plan(LOOK, until_found), c.Start(), finish_step("s1"))
+    given(*lines).when(wait("s2")).refused(Invalid, "are not known yet")
+
+
+def test_a_step_that_does_not_poll_records_no_poll() -> None:
+    steps = session_after(*approved_plan(LOOK, WAIT))
+    poll = c.RecordPoll(action_id="t2.s1", attempt=1, polls=1, value=1)
+    given(begin=steps).when(poll).refused(OutOfTurn, "does not poll now")
 
 
 def test_a_question_is_asked_last_and_its_answer_is_the_output() -> None:

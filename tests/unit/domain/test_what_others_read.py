@@ -7,6 +7,7 @@ from parley.events.offers import OfferedCode, OfferedPlan, OfferedTurn
 from parley.events.values import FileRef, NodeProposal, PathPlan, Step
 from shared.domain.kernel import commands as c
 from shared.domain.kernel.errors import Stale
+from shared.domain.kernel.evolve import evolve
 from shared.domain.kernel.fast_replace import replace
 from shared.domain.kernel.state_names import OFFER_STATE, REPLYING_STATE, options, rest_reason, shown_state, state_name
 from shared.domain.plan.policy import asked_tool, strictest
@@ -16,7 +17,7 @@ from shared.domain.steps.references import is_whole
 from shared.domain.turn.attempt_names import artefact_name, idempotency_key
 from shared.domain.turn.batches import actions_to_start, find_action
 from shared.domain.turn.files import object_name
-from shared.domain.turn.turns import _retry_steps, session_retried, turn_verified
+from shared.domain.turn.turns import plan_retried
 from shared.domain.workflows.flow import proposal
 from tests.unit.domain.spec import (
     ANN,
@@ -163,10 +164,10 @@ def test_a_program_is_taken_for_its_plan_only() -> None:
 def test_a_retry_of_what_is_gone_goes_on_without_it() -> None:
     plain = given(*DRAFTED, plan(LOOK), approve, c.Stop()).session
     retried = facts.SessionRetried(id="x", session_id="s1", version=9, at=NOON, actor=ANN)
-    assert session_retried(replace(plain, turn=None), retried).phase == "executing"
-    assert _retry_steps(replace(plain, turn=None)).turn is None
+    assert evolve(replace(plain, turn=None), retried).phase == "executing"
+    assert plan_retried(replace(plain, turn=None), retried).turn is None
     judged = facts.TurnVerified.model_validate(
         vars(retried) | {"type": "turn.verified", "turn": 1, "status": "success", "next_action": "complete"}
     )
-    assert turn_verified(replace(plain, turn=None), judged).turn is None
+    assert evolve(replace(plain, turn=None), judged).turn is None
     assert _is_same_call(None, LOOK) is False

@@ -1,6 +1,8 @@
 """The edges that workflows declare, compared with those that sessions take."""
 
-from typing import NamedTuple
+import ast
+from pathlib import Path
+from typing import NamedTuple, get_args
 
 import pytest
 
@@ -9,9 +11,9 @@ from parley.events.values import PathPlan, Step
 from scripts.reachability import explore
 from shared.domain import workflows
 from shared.domain.kernel import commands as c
-from shared.domain.kernel.session import Session
-from shared.domain.kernel.workflow import Edge, Workflow, always
-from shared.domain.workflows import WORKFLOWS
+from shared.domain.kernel.session import Phase, Session
+from shared.domain.kernel.workflow import Edge, Row, always
+from shared.domain.workflows import WORKFLOWS, phases
 from tests.unit.domain.spec import (
     StoryLine,
     act,
@@ -35,6 +37,7 @@ class EdgeKey(NamedTuple):
     label: str
 
 
+ROOT = Path(__file__).resolve().parents[3]
 PATH = PathPlan(nodes=("look",))
 path_drafted = draft("look", goal="count", kind="path", path=PATH)
 
@@ -77,23 +80,54 @@ RARE: tuple[tuple[StoryLine, ...], ...] = (
 
 def test_the_declared_edges_are_those_that_sessions_take(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = {EdgeKey(arrow.workflow, arrow.kind, arrow.test) for arrow in explore().edges}
-    original = workflows.edge_for
+    original = phases.edge_for
 
     def record_edge(session: Session, event: SessionEvent) -> Edge:
         taken_edge = original(session, event)
-        taken.add(EdgeKey(workflows.owner(session, event).name, event.type, taken_edge.label))
+        if event.type not in phases.EVENTS:
+            taken.add(EdgeKey(workflows.owner(session, event).name, event.type, taken_edge.label))
         return taken_edge
 
-    monkeypatch.setattr(workflows, "edge_for", record_edge)
+    monkeypatch.setattr(phases, "edge_for", record_edge)
     for rare in RARE:
         given(*rare)
     event_types = {edge.event_type for edge in declared()}  # no workflow has edges for the other types
     assert {edge for edge in taken if edge.event_type in event_types} == declared()
 
 
-@pytest.mark.parametrize("workflow", WORKFLOWS.values(), ids=WORKFLOWS)
-def test_only_the_last_edge_of_an_event_type_has_no_condition(workflow: Workflow) -> None:
+ROWS = [
+    *(
+        pytest.param(row, id=f"{workflow.name} {kind}")
+        for workflow in WORKFLOWS.values()
+        for kind, row in workflow.after.items()
+    ),
+    *(pytest.param(row, id=name) for name, row in (*phases.EVENTS.items(), *phases.ROWS.items())),
+]
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_only_the_last_edge_has_no_condition_and_every_edge_leads_somewhere(row: Row) -> None:
+    assert [edge.when is always for edge in row] == [False] * (len(row) - 1) + [True]
+    named = {edge.to for edge in row if edge.to is not None and not callable(edge.to)}
+    assert named <= {*get_args(Phase), *phases.ROWS}
+
+
+def test_every_event_type_has_edges_in_the_table_or_in_workflows() -> None:
     event_types = {str(event_class.model_fields["type"].default) for event_class in EVENT_CLASSES}
-    assert workflow.after.keys() <= event_types
-    for edges in workflow.after.values():
-        assert [edge.when is always for edge in edges] == [False] * (len(edges) - 1) + [True]
+    of_workflows = {kind for workflow in WORKFLOWS.values() for kind in workflow.after}
+    assert phases.EVENTS.keys() | of_workflows == event_types
+    assert not phases.EVENTS.keys() & of_workflows
+
+
+def test_only_the_table_sets_the_phase_of_a_session() -> None:
+    product = (path for folder in ("services", "shared", "parley", "cli") for path in (ROOT / folder).rglob("*.py"))
+    setters = {path.relative_to(ROOT).as_posix() for path in product if sets_phase(path)}
+    # the old protocol shows a message being answered as the phase that it once was
+    assert setters == {"shared/domain/workflows/phases.py", "services/gateway/views/protocol1.py"}
+
+
+def sets_phase(path: Path) -> bool:
+    """Whether the module makes a session, or a copy of one, in another phase."""
+    calls = (node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call))
+    changes = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id in ("replace", "Session"))
+    return any(keyword.arg == "phase" for call in changes for keyword in call.keywords)
