@@ -35,14 +35,6 @@ def test_an_unknown_request_is_answered_with_examples(request_: str) -> None:
     assert reply["options"] == list(EXAMPLES["conversation"])
 
 
-def test_a_second_refusal_uses_other_words() -> None:
-    questions: list[str] = []
-    for answer in ("hello", "fetch me a beer", "sing"):
-        talk = [part for question in questions for part in asked(question, answer)]
-        questions.append(plan_reply("hello", *talk)["text"])
-    assert len(set(questions)) == len(questions)
-
-
 @pytest.mark.parametrize("example", EXAMPLES["conversation"])
 @pytest.mark.parametrize("plan", ["", PLAN])
 def test_each_program_example_replaces_the_request(example: str, plan: str) -> None:
@@ -76,18 +68,3 @@ def test_unclear_feedback_leads_to_a_question_and_each_option_to_a_plan(feedback
         assert changed["steps"]
         assert feedback in changed["notes"]
     assert tuple(reply["options"]) == CHANGES
-
-
-def test_an_answer_about_unclear_feedback_changes_the_current_plan() -> None:
-    talk: tuple[Part, ...] = (PLANNED, ("message", "frobnicate"))
-    question = plan_reply("a calculator", *talk, plan=PLAN)["text"]
-    reply = plan_reply("a calculator", *talk, *asked(question, "Add a step to print a list of primes"), plan=PLAN)
-    assert reply["goal"] == "Write a simple calculator in Python."
-    assert steps_of(reply)[-1] == "Print a list of primes"
-
-
-def test_understood_feedback_is_applied_despite_unclear_feedback() -> None:
-    talk: tuple[Part, ...] = (PLANNED, ("message", "add floats\npaint it blue"))
-    question = plan_reply("a calculator", *talk, plan=PLAN)["text"]
-    reply = plan_reply("a calculator", *talk, *asked(question, CHANGES[-1]), plan=PLAN)
-    assert "Support floating point numbers" in steps_of(reply)

@@ -172,13 +172,6 @@ def test_csv_cells_never_start_a_formula(value: JsonValue, written: str) -> None
     assert as_csv({"columns": [value], "rows": []}) == f"\ufeff{written}\r\n"
 
 
-@pytest.mark.parametrize("text", ["naïve", "東京", "отчёт", "£ 5", "🚀", "plain"])
-def test_a_csv_file_begins_with_the_mark_that_spreadsheets_need(text: str) -> None:
-    data = as_csv({"columns": ["name"], "rows": [[text]]}).encode()
-    assert data.startswith(b"\xef\xbb\xbfname\r\n")
-    assert data.decode("utf-8-sig").splitlines()[1:] == ['"£ 5"' if " " in text else text]
-
-
 def test_the_last_result_is_the_newest_of_the_path() -> None:
     scenario = _path_scenario()
     assert last_result(scenario.view) is None

@@ -160,12 +160,6 @@ def test_a_screen_shows_the_reply_and_the_offer_beside_what_waits() -> None:
     assert {"approval", "take_offer", "keep_offer"} <= set(offered.can)
 
 
-def test_a_reply_in_review_can_be_withdrawn() -> None:
-    to_plan = (c.Say(text="A calculator"), PLAN)
-    assert "stop" not in screen_messages.snapshot(story(*to_plan).session).can
-    assert "stop" in screen_messages.snapshot(story(*to_plan, c.Say(text="Why two?")).session).can
-
-
 def test_the_journal_tells_of_an_offer_before_what_it_brings() -> None:
     played = story(*TO_OFFER)
     reply, note = entries(played.events[-1])
