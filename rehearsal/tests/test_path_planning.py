@@ -21,11 +21,7 @@ CAKE = flow(
 
 
 def plan(
-    request: str,
-    *talk: Part,
-    page: list[dict[str, Any]] = PAGE,
-    state: dict[str, Any] | None = None,
-    **more: Any,
+    request: str, *talk: Part, page: list[dict[str, Any]] = PAGE, state: dict[str, Any] | None = None, **more: Any
 ) -> Any:
     """The model's reply to a path prompt. `state`: known values of the flow text_to_sql."""
     state_lines = [{"text_to_sql": {"request": request} | (state or {})}]

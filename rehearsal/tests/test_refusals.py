@@ -10,12 +10,7 @@ from rehearsal.tests.contract import PLANNED, Part, asked, reply_to, steps_of
 from rehearsal.tests.flow_fixtures import PAGE
 from rehearsal.text_plans import CHANGES
 
-UNKNOWN = (
-    "Write a snake game in pygame",
-    "Plan a trip to Japan for 5 days",
-    "hello",
-    "Cancel order #W3990615 for me",
-)
+UNKNOWN = ("Write a snake game in pygame", "Plan a trip to Japan for 5 days", "hello", "Cancel order #W3990615 for me")
 PLAN = "Goal: Write a simple calculator in Python.\n1. Add\n2. Divide"
 
 

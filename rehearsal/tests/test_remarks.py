@@ -22,13 +22,7 @@ def test_a_question_for_reasons_gets_an_honest_reply(words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        "Ok, but make it shorter",
-        "Make it shorter",
-        "Add a step to print it",
-        "Leave it as it is",
-    ],
+    "words", ["Ok, but make it shorter", "Make it shorter", "Add a step to print it", "Leave it as it is"]
 )
 def test_a_remark_that_requests_a_change_is_followed(words: str) -> None:
     reply = reply_to_remark("text_plan", words)

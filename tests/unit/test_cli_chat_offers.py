@@ -12,6 +12,7 @@ from parley.events.values import ActionSpec, Step
 from parley.protocol import client as m
 from parley.protocol.words import HINTS, REVIEW, STATUS, TERMINAL
 from shared.domain.kernel import commands as c
+from tests.unit.test_cli_chat_turns import rendered
 from tests.unit.test_cli_chat_view import ChatScenario
 
 LOOK = Step(text="Look", tool="look", id="s1", effect="read")
@@ -37,16 +38,9 @@ def at_approval() -> ChatScenario:
     return chat
 
 
-def text_of(what: object) -> str:
-    console = Console(width=100)
-    with console.capture() as captured:
-        console.print(what)
-    return captured.get()
-
-
 def status(view: ChatView) -> str:
     """The region above the input line, on one line."""
-    return " ".join(text_of(render_live(view, elapsed=2, url="", rows=20, console=Console(width=100))).split())
+    return " ".join(rendered(render_live(view, elapsed=2, url="", rows=20, console=Console(width=100))).split())
 
 
 def offered() -> ChatView:
@@ -85,7 +79,7 @@ def test_an_offer_can_be_taken_or_kept_while_reads_go_on() -> None:
 
 
 def test_an_offer_shows_its_steps_and_what_it_leaves_out() -> None:
-    shown = text_of(render_request(offered(), {}))
+    shown = rendered(render_request(offered(), {}) or "")
     for words in (REVIEW["offer_plan"], "Note it", "– Pay (removed)", REVIEW["offer_holds"]):
         assert words in shown
 
@@ -93,7 +87,7 @@ def test_an_offer_shows_its_steps_and_what_it_leaves_out() -> None:
 def test_an_offered_turn_shows_its_calls() -> None:
     other = CALL.model_copy(update={"tool": "refund", "arguments": {"bill": 8}})
     view = at_approval().does(c.Say(text="No, pay it back"), c.PlanTurn(sub_goal="Pay it back", actions=(other,)))
-    shown = text_of(render_request(view, {}))
+    shown = rendered(render_request(view, {}) or "")
     assert REVIEW["offer_turn"] in shown
     assert "refund(bill=8)" in shown
 

@@ -8,12 +8,7 @@ import pytest
 
 from parley.events.values import Knowledge, SessionSettings
 from parley.protocol.tools import TOOLS_LIST, ListTools, ToolPage
-from services.generator.agentflow import (
-    AnswerDraft,
-    TaskDraft,
-    build_answer_prompt,
-    rules_of,
-)
+from services.generator.agentflow import AnswerDraft, TaskDraft, build_answer_prompt, rules_of
 from services.generator.app import write
 from shared.bus import Bus
 from shared.domain.kernel import commands as c
@@ -140,8 +135,7 @@ def test_the_prompt_lists_what_was_not_done_and_why() -> None:
     declined = (c.Reject(action_id="1.1", reason="the other one"), c.Reject(action_id="1.4"))
     first = (*REQUEST, turn(*actions), *declined, c.Start(), done("1.2"), verdict("continue", "partial"))
     again = turn(
-        act("2.1", arguments={"id": "1.3"}),
-        act("2.2", ask="a write", effect="write", arguments={"order": "#W4"}),
+        act("2.1", arguments={"id": "1.3"}), act("2.2", ask="a write", effect="write", arguments={"order": "#W4"})
     )
     lines = [
         '1.1 orders {"id": "1.1"}: declined by the person',

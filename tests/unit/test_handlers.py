@@ -13,11 +13,7 @@ from services.generator.conversation import build_prompt as code_prompt
 from services.planner.conversation import PlanDraft, draft_plan
 from services.planner.conversation import build_prompt as plan_prompt
 from services.verifier.app import verify
-from services.verifier.conversation import (
-    RunVerdict,
-    build_verdict_prompt,
-    render_partial_verdict,
-)
+from services.verifier.conversation import RunVerdict, build_verdict_prompt, render_partial_verdict
 from services.verifier.conversation import build_tests_prompt as prompt_for_tests
 from services.verifier.program_checks import MAX_DETAIL, check_syntax, run_linter, run_tests
 from shared import sandbox

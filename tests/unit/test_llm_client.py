@@ -10,14 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from structlog.testing import capture_logs
 
 from parley.events.values import ModelCall
-from shared.llm import (
-    Message,
-    ModelError,
-    ModelFailed,
-    ModelMisconfigured,
-    ModelRequest,
-    ModelUnreachable,
-)
+from shared.llm import Message, ModelError, ModelFailed, ModelMisconfigured, ModelRequest, ModelUnreachable
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
 from shared.telemetry.metrics import REGISTRY

@@ -21,12 +21,7 @@ def schema(required: tuple[str, ...] | None = None, **properties: Any) -> dict[s
 
 EXCHANGE = schema(order_id=TEXT, item_ids=ITEMS, new_item_ids=ITEMS, payment_method_id=TEXT)
 CANCEL = schema(order_id=TEXT, reason={"type": "string", "enum": ["no longer needed", "ordered by mistake"]})
-VALID = {
-    "order_id": "#W1",
-    "item_ids": ["1008292230"],
-    "new_item_ids": ["1656367028"],
-    "payment_method_id": "paypal_1",
-}
+VALID = {"order_id": "#W1", "item_ids": ["1008292230"], "new_item_ids": ["1656367028"], "payment_method_id": "paypal_1"}
 
 
 @pytest.mark.parametrize(

@@ -76,15 +76,7 @@ STORIES: dict[str, tuple[StoryLine, ...]] = {
     ),
     "edits": (*TO_PLAN, edit("one"), approve, program(), checked(), edit_code("x"), checked(), approve, c.Continue()),
     "order": ORDER,
-    "path": (
-        *PATH,
-        approve,
-        c.ChangeTurn(actions=(act("0"),)),
-        c.Start(),
-        done("1.3"),
-        verdict(),
-        answer(),
-    ),
+    "path": (*PATH, approve, c.ChangeTurn(actions=(act("0"),)), c.Start(), done("1.3"), verdict(), answer()),
     "questions": (*ASKED, c.Answer(text="yes"), draft(), c.Reject(replan=True), c.Stop(), c.Retry(), draft()),
 }
 

@@ -8,13 +8,7 @@ from parley.events.hashing import canonical_hash
 from parley.events.values import Knowledge, Step
 from shared.domain.kernel import commands as c
 from shared.domain.kernel.errors import Invalid, OutOfTurn, Repeated, Stale
-from shared.domain.kernel.session import (
-    MAX_REPAIRS,
-    MAX_WORDS_BYTES,
-    SESSION,
-    Session,
-    review_target,
-)
+from shared.domain.kernel.session import MAX_REPAIRS, MAX_WORDS_BYTES, SESSION, Session, review_target
 from shared.domain.transcript.entries import MAX_BYTES
 from shared.domain.transcript.messages import CHAT_HISTORY, chat_history
 from shared.domain.transcript.newest_within import newest_within
@@ -294,10 +288,7 @@ def test_continue_is_refused_while_a_service_works() -> None:
     given(say()).when(c.Continue()).refused(OutOfTurn, "come to rest")
 
 
-@pytest.mark.parametrize(
-    "before",
-    [TO_DONE, (*TO_DONE, c.Continue()), (say(), c.Stop()), (say(), c.Fail(reason="no"))],
-)
+@pytest.mark.parametrize("before", [TO_DONE, (*TO_DONE, c.Continue()), (say(), c.Stop()), (say(), c.Fail(reason="no"))])
 def test_a_completed_session_takes_a_new_request_and_keeps_its_plan(before: tuple[StoryLine, ...]) -> None:
     result = given(*before).when(c.Complete()).then("session.completed")
     result.leaves("resting", "nobody", rest_reason="completed", question=None, resume_phase=None)

@@ -12,19 +12,7 @@ from shared.domain.kernel import commands as c
 from shared.domain.kernel.session import Session
 from shared.domain.kernel.workflow import Edge, Workflow, always
 from shared.domain.workflows import WORKFLOWS
-from tests.unit.domain.spec import (
-    StoryLine,
-    act,
-    answer,
-    approve,
-    done,
-    draft,
-    given,
-    request,
-    say,
-    turn,
-    verdict,
-)
+from tests.unit.domain.spec import StoryLine, act, answer, approve, done, draft, given, request, say, turn, verdict
 
 
 class EdgeKey(NamedTuple):
