@@ -11,7 +11,6 @@ from shared.domain.kernel.errors import Invalid, OutOfTurn, Repeated, Stale
 from shared.domain.kernel.session import MAX_REPAIRS, MAX_WORDS_BYTES, SESSION, Session, review_target
 from shared.domain.transcript.entries import MAX_BYTES
 from shared.domain.transcript.messages import CHAT_HISTORY, chat_history
-from shared.domain.transcript.newest_within import newest_within
 from shared.domain.turn.batches import find_action
 from tests.unit.domain.spec import (
     NOTES,
@@ -299,10 +298,6 @@ def test_a_completed_session_takes_a_new_request_and_keeps_its_plan(before: tupl
     )
 
 
-def test_a_session_that_failed_after_a_completed_round_can_be_completed() -> None:
-    given(*TO_DONE, c.Complete(), new_request("more"), c.Fail(reason="no")).when(c.Complete()).then("session.completed")
-
-
 @pytest.mark.parametrize("before", [(say(),), TO_PLAN])
 def test_complete_is_refused_during_work_and_reviews(before: tuple[StoryLine, ...]) -> None:
     given(*before).when(c.Complete()).refused(OutOfTurn)
@@ -366,13 +361,6 @@ def test_knowledge_of_fifty_messages_stays_within_the_limit() -> None:
     criticised = given(*TO_CODE, *(line for _ in range(50) for line in (say(big), program("y = 2"), checked()))).session
     for session in (attached, steered, criticised):
         assert len(SESSION.dump_json(session)) < MAX_WORDS_BYTES + MAX_BYTES + 60_000
-
-
-def test_the_newest_messages_are_kept() -> None:
-    assert newest_within(("one", "two", "four"), 7) == ("two", "four")
-    assert newest_within(("one", "zwölf"), 6) == ("zwölf",)
-    assert newest_within(("too long",), 1) == ("too long",)
-    assert newest_within((), 7) == ()
 
 
 def test_a_session_with_a_blank_first_message_is_untitled() -> None:
