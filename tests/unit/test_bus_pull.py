@@ -11,37 +11,11 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
 from shared.bus import Bus, Delivery
-from shared.bus.deliveries import PullRequests
 from shared.bus.subscribers import DurableSubscriber
 from shared.settings import Settings
 from tests.support.timeouts import WAIT_TIMEOUT
 
 SLOTS = 4
-
-
-def test_messages_count_for_the_oldest_request_first() -> None:
-    requests = PullRequests()
-    requests.add(2, until=10)
-    requests.add(3, until=20)
-    assert requests.expected == 5
-    for left in (4, 3, 2):
-        requests.message_arrived()
-        assert requests.expected == left
-    requests.oldest_ended()
-    assert requests.expected == 0
-    requests.message_arrived()  # a late message of an expired request
-    requests.oldest_ended()
-    assert requests.expected == 0
-
-
-def test_an_overdue_pull_request_expires() -> None:
-    requests = PullRequests()
-    requests.add(2, until=10)
-    requests.add(3, until=20)
-    requests.expire(15)
-    assert requests.expected == 3
-    requests.expire()
-    assert requests.expected == 0
 
 
 class Server:
