@@ -64,3 +64,10 @@ def test_summaries_show_program_output_and_table_names() -> None:
     assert summarize({"stdout": "", "stderr": "", "exit_code": 0}) == "No output"
     assert describe_answer('{"tables": ["orders", "users"]}') == "Use orders, users"
     assert describe_answer("yes, and {the users") == "yes, and {the users"
+
+
+def test_what_was_said_with_a_draft_is_told_only_by_its_review() -> None:
+    story = SessionMessages()
+    story.does(c.Say(text="A calculator"))
+    (_, review) = story.messages_after(c.DraftPlan(goal="G", say="For floats.", steps=(Step(text="One"),)))
+    assert dump(review)["message"].startswith("For floats.\n\nVersion 1 of the plan.")
