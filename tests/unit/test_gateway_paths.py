@@ -1,8 +1,10 @@
 """Paths in views and REST responses."""
 
 from parley.events.values import ActionSpec, NodeProposal, PathPlan
+from parley.protocol import server as s
 from services.gateway.rest.flow_models import ChatMessage, ChatRequest
 from services.gateway.rest.flows import MAX_HISTORY_CHARS, first_message
+from services.gateway.views.allowed_messages import allowed_messages
 from services.gateway.views.flow_replies import chat_reply
 from services.gateway.views.sections import path_view
 from shared.domain.kernel import commands as c
@@ -61,6 +63,13 @@ def test_the_reply_has_the_sql_that_ran() -> None:
     assert chat_reply(scenario.session).sql == "SELECT 2"
 
 
+def test_the_reply_says_how_the_path_was_planned() -> None:
+    path = path_view(_running_path().session)
+    assert path
+    assert (path.flows, path.fallback, path.why, path.cached) == (("text_to_sql",), True, "Nonsense.", False)
+    assert (path.attempts, path.examples, path.proposal) == (3, 2, s.NodeProposalView.model_validate(PROPOSAL))
+
+
 def test_a_changed_path_asks_for_approval_only_where_an_action_needs_it() -> None:
     scenario = _running_path()
     action = ACTIONS[1].model_copy(update={"arguments": {"sql": "SELECT 1"}, "approval_reason": "it is shown first"})
@@ -71,6 +80,21 @@ def test_a_changed_path_asks_for_approval_only_where_an_action_needs_it() -> Non
     assert reply.approval.actions[0].arguments == {"sql": "SELECT 1"}
     after_edit = scenario.messages_after(c.EditPath(actions=(ACTIONS[2],)))
     assert [type(message).__name__ for message in after_edit] == ["EventMessage"]
+
+
+def test_allowed_messages_about_a_path_and_its_answer() -> None:
+    scenario = _running_path()
+    assert "edit_path" in allowed_messages(scenario.session)
+    for number, node in enumerate(NODES, 1):
+        scenario.does(c.Start())
+        scenario.does(finish_action(action_id=f"1.{number}", ok=True, result=OUTPUTS[node]))
+    scenario.does(c.VerifyTurn(status="success", next_action="complete"))
+    scenario.does(c.GiveAnswer(text="163.", confidence=1))
+    assert {"judge", "save_to_library"} <= set(allowed_messages(scenario.session))
+    assert "edit_path" not in allowed_messages(scenario.session)
+    assert scenario.does(c.Judge(accepted=True, saved=True)) == ["EventMessage", "Log"]
+    assert scenario.does(c.Judge(accepted=False)) == ["EventMessage"]
+    assert chat_reply(scenario.session).result == OUTPUTS["execute_sql"]["result"]
 
 
 def test_earlier_messages_are_truncated() -> None:
