@@ -95,9 +95,10 @@ def test_a_form_shows_its_fields_and_accepts_field_values_or_text() -> None:
         message = sent(interpret(line, view))
         assert isinstance(message, m.AnswerReply)
         assert (json.loads(message.content), message.question_id) == (answer, "1.2")
-    plain = sent(interpret("Oslo", view))
-    assert isinstance(plain, m.AnswerReply)
-    assert plain.content == "Oslo"
+    for line in ("Oslo", "street=1", 'city="open', '{"city": "Oslo"}'):
+        plain = sent(interpret(line, view))
+        assert isinstance(plain, m.AnswerReply)
+        assert plain.content == line
     assert hint(view.request) == HINTS["form"]
     text = " ".join(rendered(render_request(view, {}) or "").split())
     assert "city Where to carrier UPS or DHL · optional" in text

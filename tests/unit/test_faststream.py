@@ -17,10 +17,11 @@ from faststream.nats.subscriber.config import NatsSubscriberConfig, NatsSubscrib
 from faststream.nats.subscriber.specification import NatsSubscriberSpecification
 from faststream.nats.subscriber.usecases import CoreSubscriber, LogicSubscriber, PullStreamSubscriber
 from nats.aio.client import Client
+from pydantic import BaseModel
 
 from shared.bus import Bus
 from shared.bus.broker import Broker
-from shared.bus.subscribers import DurableSubscriber
+from shared.bus.subscribers import DurableSubscriber, RequestSubscriber
 from shared.settings import Settings
 from shared.worker import WorkerOverrides, worker_application
 from tests.support.inbox import Inbox
@@ -90,6 +91,13 @@ async def test_the_attributes_of_a_started_subscriber_are_unchanged(broker_of: C
 @pytest.fixture
 def broker_of() -> Callable[[str], Broker]:
     return lambda name: Bus(Settings(), name).broker
+
+
+def test_the_broker_creates_each_kind_of_subscriber(broker_of: Callable[[str], Broker]) -> None:
+    broker = broker_of("planner")
+    assert isinstance(broker.subscriber(durable="planner"), DurableSubscriber)
+    assert isinstance(broker.subscriber("whose", answer=BaseModel), RequestSubscriber)
+    assert type(broker.subscriber("plain")) is CoreSubscriber
 
 
 async def test_a_worker_answers_pings_but_not_requests_for_others_drafts() -> None:
