@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.refusals import AGREED, NO_REASONS
+from rehearsal.refusals import NO_REASONS
 from rehearsal.tests.contract import CODED, PLANNED, reply_to
 
 PLAN = "Goal: Write a simple calculator in Python.\n1. Add\n2. Divide"
@@ -21,29 +21,9 @@ def test_a_question_for_reasons_gets_an_honest_reply(words: str) -> None:
         assert reply_to_remark(task, words) == {"kind": "answer", "text": NO_REASONS}
 
 
-@pytest.mark.parametrize("words", ["ok", "Ok, looks good!", "That looks great, thanks", "LGTM"])
-def test_agreement_is_answered_with_how_approval_works(words: str) -> None:
-    for task in ("text_plan", "code"):
-        assert reply_to_remark(task, words) == {"kind": "answer", "text": AGREED}
-
-
 @pytest.mark.parametrize(
-    "words",
-    [
-        "Ok, but make it shorter",
-        "Make it shorter",
-        "Add a step to print it",
-        "Leave it as it is",
-    ],
+    "words", ["Ok, but make it shorter", "Make it shorter", "Add a step to print it", "Leave it as it is"]
 )
 def test_a_remark_that_requests_a_change_is_followed(words: str) -> None:
     reply = reply_to_remark("text_plan", words)
     assert reply["kind"] == "plan"
-
-
-def test_a_question_with_a_request_is_a_request() -> None:
-    assert reply_to_remark("text_plan", "why?", "make it shorter")["kind"] != "answer"
-
-
-def test_a_why_is_a_request_if_nothing_is_in_review() -> None:
-    assert reply_to("text_plan", request="Why?")["kind"] == "question"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.examples import CONFIGURE, PROGRAMS, ExampleProgram
+from rehearsal.examples import PROGRAMS, ExampleProgram
 from rehearsal.openai_schema import CompletionMessage
 from rehearsal.prompt import read_prompt
 from rehearsal.rules import answer
@@ -69,12 +69,6 @@ def test_feedback_about_floats_changes_the_calculator_and_its_tests(monkeypatch:
     assert not run_tests(first, tests, monkeypatch).wasSuccessful(), "the tests must distinguish the two"
 
 
-def test_a_request_may_name_what_is_added() -> None:
-    request = "A calculator with decimals"
-    assert plan_for(request).count("Support floating point") == 1
-    assert "float(text)" in ask("code", request, plan=plan_for(request))["code"]
-
-
 @pytest.mark.parametrize(
     ("feedback", "expected"),
     [
@@ -91,10 +85,6 @@ def test_feedback_changes_the_steps_of_a_plan(feedback: str, expected: list[int 
     assert reply["notes"] == ""
 
 
-def test_feedback_can_shorten_a_plan() -> None:
-    assert len(revised("please make it shorter")["steps"]) == 2
-
-
 def test_replan_gives_another_plan_and_the_code_follows_it() -> None:
     first = plan_for()
     other = ask("text_plan", CALCULATOR, PLANNED, ANOTHER, plan=first)
@@ -103,51 +93,11 @@ def test_replan_gives_another_plan_and_the_code_follows_it() -> None:
     assert ask("text_plan", CALCULATOR, PLANNED, ANOTHER, plan=markdown(other)) == ask("text_plan")
 
 
-def test_replan_gives_other_code_with_the_same_addition(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = plan_for("a calculator with floats")
-    first = ask("code", plan=plan)["code"]
-    second = ask("code", CALCULATOR, PLANNED, CODED, ANOTHER, plan=plan, code=first)["code"]
-    assert "class Parser" in second
-    assert "float(text)" in second
-    assert run_tests(second, ask("tests", plan=plan)["tests"], monkeypatch).wasSuccessful()
-
-
-def test_code_after_failed_checks_is_different() -> None:
-    plan = plan_for()
-    code = ask("code", plan=plan)["code"]
-    failed = ("verdict", "tests: FAILED (failures=1)")
-    assert ask("code", CALCULATOR, PLANNED, CODED, failed, plan=plan, code=code)["code"] != code
-
-
 def test_code_follows_steps_added_by_the_user_and_names_those_it_does_not_know() -> None:
     plan = plan_for() + "\n4. Support floating point numbers\n5. Sing a song"
     reply = ask("code", plan=plan.replace("\n\nNotes: ", ""))
     assert "float(text)" in reply["code"]
     assert reply["explanation"].endswith("does not know these steps: Sing a song.")
-
-
-def test_replacing_code_that_was_edited_by_hand_is_mentioned() -> None:
-    code = ask("code")["code"].replace("EXAMPLES", "SAMPLES")
-    reply = ask("code", CALCULATOR, PLANNED, CODED, ("message", "use floats"), code=code)
-    assert "float(text)" in reply["code"]
-    assert "by hand" in reply["explanation"]
-
-
-def test_code_is_unchanged_if_the_feedback_is_not_understood() -> None:
-    code = ask("code")["code"]
-    reply = ask("code", CALCULATOR, PLANNED, CODED, ("message", "make it sparkle"), code=code)
-    assert reply["code"] == code
-    assert "“make it sparkle”" in reply["explanation"]
-    assert CONFIGURE in reply["explanation"]
-
-
-def test_a_follow_up_changes_the_previous_program() -> None:
-    plan, code = plan_for(), ask("code")["code"]
-    follow_up = "Add support for floating point numbers"
-    reply = ask("text_plan", CALCULATOR, *DONE, ("message", follow_up), plan=plan)
-    assert steps_of(reply)[-1] == "Support floating point numbers"
-    talk: tuple[Part, ...] = (*DONE, ("message", follow_up), PLANNED)
-    assert "float(text)" in ask("code", CALCULATOR, *talk, plan=markdown(reply), code=code)["code"]
 
 
 @pytest.mark.parametrize(
@@ -186,13 +136,6 @@ def test_unknown_prompts_get_the_introduction() -> None:
     assert "no language model" in reply
 
 
-def test_new_code_keeps_what_was_added_to_earlier_code_only_for_the_same_program() -> None:
-    old = ask("code", "a calculator with floats")["code"]
-    assert "float(text)" in ask("code", plan=plan_for(), code=old)["code"]
-    other = ask("code", "now a palindrome checker", plan=plan_for("a palindrome checker"), code=old)
-    assert "is_palindrome" in other["code"]
-
-
 def test_feedback_on_the_plan_applies_to_the_first_code() -> None:
     talk: tuple[Part, ...] = (PLANNED, ("message", "with floats please"))
     assert "float(text)" in ask("code", CALCULATOR, *talk, plan=plan_for())["code"]
@@ -207,22 +150,6 @@ def test_a_follow_up_adds_to_the_plan_of_the_same_program() -> None:
     wish = ("message", "the calculator should know floats")
     reply = ask("text_plan", CALCULATOR, *DONE, wish, plan=plan_for())
     assert steps_of(reply) == [*steps_of(ask("text_plan")), "Support floating point numbers"]
-
-
-def test_feedback_of_earlier_rounds_may_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan, code = plan_for(), ask("code")["code"]
-    talk: list[Part] = [PLANNED]
-    for change in ("use floats", "with decimals"):
-        talk += [CODED, ("message", change)]
-        reply = ask("code", CALCULATOR, *talk, plan=plan, code=code)
-        code = reply["code"]
-        assert "does not understand" not in reply["explanation"]
-        assert "by hand" not in reply["explanation"]
-        tests = ask("tests", plan=plan, code=code)["tests"]
-        assert run_tests(code, tests, monkeypatch).wasSuccessful()
-    assert "float(text)" in code
-    again = ask("code", CALCULATOR, *talk, CODED, ANOTHER, plan=plan, code=code)
-    assert "class Parser" in again["code"]
 
 
 def test_an_unknown_program_is_reported_as_not_written(monkeypatch: pytest.MonkeyPatch) -> None:

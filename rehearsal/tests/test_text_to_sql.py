@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 
 from rehearsal.examples import EXAMPLES
-from rehearsal.flows.questions import known_query, rewrite
-from rehearsal.flows.statements import correct, explain
-from rehearsal.flows.text_to_sql import answer
+from rehearsal.flows.questions import known_query
 from rehearsal.tests.contract import reply_to
 
 TABLES = [
@@ -16,10 +14,6 @@ TABLES = [
 ]
 PENDING = "How many orders are pending?"
 STATEMENT = "SELECT status, COUNT(*) FROM orders WHERE state = 'TX' GROUP BY status ORDER BY 2 DESC LIMIT 5"
-EXPLANATION = (
-    "It reads orders. It shows status, COUNT(*). It keeps only rows where state = 'TX'. "
-    "It makes one row for each status. It sorts by 2 DESC. It gives at most 5 rows. I have not run it."
-)
 
 
 def sql_reply(question: str = PENDING, **sections: Any) -> Any:
@@ -54,16 +48,6 @@ def test_a_question_may_have_other_values(question: str, condition: str) -> None
 @pytest.mark.parametrize("question", ["How purple are the orders?", f"{PENDING} And why?", "Orders", ""])
 def test_other_questions_are_not_known(question: str) -> None:
     assert known_query(question) == ""
-
-
-def test_a_follow_up_is_joined_with_the_previous_question() -> None:
-    assert rewrite("only in Texas", PENDING) == f"{PENDING} only in Texas"
-    assert rewrite("How many users are there?", PENDING) == "How many users are there?"
-    conversation = f"user: hello\n\nassistant: Hi!\n\nuser: {PENDING}\n\nassistant: 416"
-    reply = reply_to("rewrite_prompt", request="only in Texas", conversation=conversation)
-    assert reply["question"] == f"{PENDING} only in Texas"
-    newer = reply_to("rewrite_prompt", request="only in Texas", previous_question="How many orders are delivered?")
-    assert newer["question"] == "How many orders are delivered? only in Texas"
 
 
 # --- the nodes
@@ -102,11 +86,6 @@ def test_a_question_gets_a_query_or_examples() -> None:
     assert all(f"“{example}”" in refused["reason"] for example in EXAMPLES["flow"])
 
 
-def test_a_query_reads_only_tables_that_are_shown() -> None:
-    reply = reply_to("generate_sql", question=PENDING, dialect="sqlite", tables=TABLES[:1])
-    assert reply == {"kind": "cannot", "reason": "No table here is called orders."}
-
-
 @pytest.mark.parametrize(
     ("feedback", "is_applied"),
     [("only the delivered ones", False), ("I mean pending orders, please", True), ("", True)],
@@ -115,32 +94,6 @@ def test_feedback_that_is_not_understood_gets_no_statement(feedback: str, is_app
     reply = sql_reply(feedback=feedback)
     assert (reply["kind"] == "query") is is_applied
     assert is_applied or feedback in reply["reason"]
-
-
-@pytest.mark.parametrize(
-    ("broken", "corrected"),
-    [
-        ("SELCT user_id FROM users", "SELECT user_id FROM users"),
-        ("SELEC COUNT(*) FORM orders", "SELECT COUNT(*) FROM orders"),
-        ("SELECT * FROM order WEHRE status = 'peding'", "SELECT * FROM order WHERE status = 'peding'"),
-        ("SELECT usr_id FROM user", "SELECT user_id FROM users"),
-    ],
-)
-def test_misspelled_words_of_a_statement_are_corrected(broken: str, corrected: str) -> None:
-    assert correct(broken, ["users", "orders"], ["user_id", "status"]) == corrected
-
-
-def test_a_statement_is_corrected_or_replaced() -> None:
-    assert sql_reply("Fix it", sql="SELEC 1", problem="no")["sql"] == "SELECT 1"
-    assert "'pending'" in sql_reply(sql="SELECT a FROM b", problem="It reads b.")["sql"]
-    refused = sql_reply("Fix it", sql="SELECT a FROM b", problem="it is not what I meant")
-    assert (refused["kind"], "not what I meant" in refused["reason"]) == ("cannot", True)
-
-
-@pytest.mark.parametrize("request_text", [f"Explain this SQL: {STATEMENT}", f"What does this do? {STATEMENT};"])
-def test_a_statement_is_explained_clause_by_clause(request_text: str) -> None:
-    assert explain(request_text) == EXPLANATION
-    assert reply_to("general_questions", request=request_text, tables="orders")["text"] == EXPLANATION
 
 
 # --- the answer
@@ -153,9 +106,3 @@ def test_the_answer_is_formatted_from_the_rows() -> None:
     count = reply_to("format_final_response", question=PENDING, columns='["n"]', rows=[[5]], row_count="1")
     assert count["text"] == "n: **5**."
     assert "no rows" in reply_to("format_final_response", question=PENDING, columns='["n"]', row_count="0")["text"]
-
-
-def test_long_results_are_cut_and_months_are_a_line() -> None:
-    text, chart = answer(["name"], [[f"n{number}"] for number in range(50)], 200, truncated=True)
-    assert ("at least 200 rows" in text, text.count("\n"), chart) == (True, 10, "none")
-    assert answer(["month", "orders"], [["2024-01", 1], ["2024-02", 2.5]], 2, truncated=False)[1] == "line"

@@ -54,7 +54,6 @@ LONGER = {  # mostly lists, such as events with a description of each field
     "shared/domain/kernel/commands.py": 420,
     "services/plan_store/database.py": 310,
     "services/plan_store/tables.py": 345,
-    "tests/unit/domain/test_execution_plan.py": 460,
 }
 
 

@@ -13,7 +13,7 @@ VIEW_MODELS = (  # of sessions, for clients
 )
 VIEWS = "services/gateway/views"
 MAKE_VIEW_MODELS = {  # outside the views, beside a session: of plan_store's rows, and of what the executor answers
-    "services/gateway/rest/plan_tasks.py": {"PlanLine", "PlanList", "PlanPreviews"},
+    "services/gateway/rest/plan_tasks.py": {"PlanLine", "PlanList", "PlanPreviews"}
 }
 
 

@@ -312,11 +312,7 @@ BROKEN: list[tuple[str, str, Change]] = [
     ("I4", "recorded as noted but not noted", lambda e: replace(e, notes={})),
     ("I5", "the work never ends", log_with(lambda raws: raws[:-1])),
     ("I5", "the user got no outcome", lambda e: replace(e, user_outcomes=[UserOutcome("s1", "notes", "")])),
-    (
-        "I5",
-        "the session is missing",
-        lambda e: replace(e, user_outcomes=[UserOutcome("s2", "notes", "answered")]),
-    ),
+    ("I5", "the session is missing", lambda e: replace(e, user_outcomes=[UserOutcome("s2", "notes", "answered")])),
     ("I5", "a message was never processed", lambda e: replace(e, outstanding={"planner": 1})),
     ("I6", "an additional row", row("sessions", "s3", 1)),
     ("I6", "a duplicate row", row("journal", "s1", 1, {"a": 1})),

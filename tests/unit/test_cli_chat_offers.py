@@ -12,7 +12,7 @@ from parley.events.values import ActionSpec, Step
 from parley.protocol import client as m
 from parley.protocol.words import HINTS, REVIEW, STATUS, TERMINAL
 from shared.domain.kernel import commands as c
-from shared.story import finish_action
+from tests.unit.test_cli_chat_turns import rendered
 from tests.unit.test_cli_chat_view import ChatScenario
 
 LOOK = Step(text="Look", tool="look", id="s1", effect="read")
@@ -38,16 +38,9 @@ def at_approval() -> ChatScenario:
     return chat
 
 
-def text_of(what: object) -> str:
-    console = Console(width=100)
-    with console.capture() as captured:
-        console.print(what)
-    return captured.get()
-
-
 def status(view: ChatView) -> str:
     """The region above the input line, on one line."""
-    return " ".join(text_of(render_live(view, elapsed=2, url="", rows=20, console=Console(width=100))).split())
+    return " ".join(rendered(render_live(view, elapsed=2, url="", rows=20, console=Console(width=100))).split())
 
 
 def offered() -> ChatView:
@@ -69,13 +62,6 @@ def test_a_reply_while_nothing_works_can_be_withdrawn() -> None:
     assert isinstance(interpret("And when?", view), SendMessage)
 
 
-def test_after_a_reply_in_words_the_same_request_is_open() -> None:
-    chat = at_approval()
-    before = chat.view.request
-    assert before
-    assert chat.does(c.Say(text="Why?"), c.AnswerRemark(text="You said so.")).request == before
-
-
 def test_an_offer_can_be_taken_or_kept_while_reads_go_on() -> None:
     view = offered()
     assert view.sections
@@ -94,7 +80,7 @@ def test_an_offer_can_be_taken_or_kept_while_reads_go_on() -> None:
 
 
 def test_an_offer_shows_its_steps_and_what_it_leaves_out() -> None:
-    shown = text_of(render_request(offered(), {}))
+    shown = rendered(render_request(offered(), {}) or "")
     for words in (REVIEW["offer_plan"], "Note it", "– Pay (removed)", REVIEW["offer_holds"]):
         assert words in shown
 
@@ -102,26 +88,9 @@ def test_an_offer_shows_its_steps_and_what_it_leaves_out() -> None:
 def test_an_offered_turn_shows_its_calls() -> None:
     other = CALL.model_copy(update={"tool": "refund", "arguments": {"bill": 8}})
     view = at_approval().does(c.Say(text="No, pay it back"), c.PlanTurn(sub_goal="Pay it back", actions=(other,)))
-    shown = text_of(render_request(view, {}))
+    shown = rendered(render_request(view, {}) or "")
     assert REVIEW["offer_turn"] in shown
     assert "refund(bill=8)" in shown
-
-
-def test_what_waited_is_asked_for_again_when_the_offer_is_kept() -> None:
-    chat = at_approval()
-    before = chat.view.request
-    other = CALL.model_copy(update={"tool": "refund"})
-    chat.does(c.Say(text="No, pay it back"), c.PlanTurn(sub_goal="Pay it back", actions=(other,)))
-    assert chat.does(c.KeepOffer()).request == before
-
-
-def test_a_plan_goes_on_when_its_offer_is_kept() -> None:
-    chat = running()
-    chat.does(CHANGE, OTHER)
-    view = chat.does(finish_action(action_id="t2.s1", ok=True))
-    assert view.request
-    assert view.request.kind == "offer"
-    assert chat.does(c.KeepOffer()).is_working
 
 
 @pytest.mark.parametrize("command", ["/take", "/keep"])

@@ -1,7 +1,6 @@
 """Several questions in the terminal: one after the other, each with what follows; options that may be combined."""
 
 import pytest
-from rich.console import Console
 
 from cli.chat.choices import choice_label, choices, hint, interpret
 from cli.chat.render import render_request
@@ -10,6 +9,7 @@ from parley.events.values import FurtherQuestion, Option
 from parley.protocol import client as m
 from parley.protocol.words import HINTS
 from shared.domain.kernel import commands as c
+from tests.unit.test_cli_chat_turns import rendered
 from tests.unit.test_cli_chat_view import ChatScenario, sent
 
 EXTRAS = tuple(Option(key=str(n), label=label) for n, label in enumerate(("Sound", "High scores", "Two players"), 1))
@@ -25,13 +25,6 @@ def asked(*answers: str) -> ChatView:
     return scenario.does(c.Say(text="A game"), ASK, *(c.Answer(text=text) for text in answers))
 
 
-def rendered(view: ChatView) -> str:
-    console = Console(width=80, color_system=None)
-    with console.capture() as capture:
-        console.print(render_request(view, {}))
-    return capture.get()
-
-
 @pytest.mark.parametrize(
     ("answers", "question", "follows"),
     [
@@ -41,7 +34,7 @@ def rendered(view: ChatView) -> str:
     ],
 )
 def test_one_question_is_asked_after_the_other(answers: tuple[str, ...], question: str, follows: str) -> None:
-    text = rendered(asked(*answers))
+    text = rendered(render_request(asked(*answers), {}) or "")
     assert question in text
     assert follows in text
     assert ("follow" in text) == bool(follows)

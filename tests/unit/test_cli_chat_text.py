@@ -196,11 +196,7 @@ def test_nothing_is_wider_than_the_window(width: int, monkeypatch: pytest.Monkey
         render.render_live(view, elapsed=3, url="ws://127.0.0.1:8001/ws", rows=24, console=Console(width=width))
         for view in views
     ]
-    shown += [
-        render.render_message(error),
-        render.render_commands(),
-        render.render_greeting(greeting()),
-    ]
+    shown += [render.render_message(error), render.render_commands(), render.render_greeting(greeting())]
     shown += [render_journal.render_event(event, scenario.view, mine=False) for event in scenario.events]
     shown += render_journal.journal_lines(scenario.view)
     rendered = [render_text(renderable, width=width) for renderable in shown if renderable is not None]

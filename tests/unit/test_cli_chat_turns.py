@@ -300,11 +300,3 @@ def test_events_are_shown_with_their_actor() -> None:
     lines = [" ".join(line.plain.split()) for line in render_journal.journal_lines(scenario.view)]
     assert lines == ["1 · You calc", "2 · planner wrote Plan 1 (1 step)", "3 · You approved plan 1"]
     assert last(scenario, facts.MessageReceived, mine=True) == ""
-
-
-def test_the_journal_shows_the_state_of_turns_and_actions() -> None:
-    scenario = waiting_for_approval()
-    scenario.does(c.Reject(version=scenario.session.version, action_id="1.1", reason="too dear"))
-    assert "– 1.1 cancel_order · declined: too dear" in last(scenario, facts.ApprovalDenied)
-    text = "\n".join(line.plain for line in render_journal.journal_lines(scenario.view))
-    assert "1.1 cancel_order · declined: too dear" in text

@@ -10,7 +10,7 @@ from cli.chat.effects import AskFurther, RunLocally, SendMessage, SendMessages, 
 from cli.chat.slash import COMMANDS, slash_command
 from cli.chat.state import ChatView, fold
 from parley.client.screen import Screen
-from parley.events import SessionEvent, facts
+from parley.events import SessionEvent
 from parley.events.values import ActionSpec, Check, Step
 from parley.protocol import client as m
 from parley.protocol import server as s
@@ -49,11 +49,6 @@ class ChatScenario:
             meta = CommandMeta(work.service, AT, work=work) if work else _user_meta(number, before)
             event = decide(before, command, meta)
             self._show(before, event)
-        return self.view
-
-    def happens(self, event: SessionEvent) -> ChatView:
-        """Store an event as another service would."""
-        self._show(self.session, event)
         return self.view
 
     def _show(self, before: Session, event: SessionEvent) -> None:
@@ -188,18 +183,6 @@ def test_a_failure_offers_retry_only_where_it_helps(*, retryable: bool) -> None:
     assert words == (["retry", "complete"] if retryable else ["complete"])
 
 
-def test_the_first_action_is_decided_first_and_text_is_not_an_approval() -> None:
-    view = two_writes(ChatScenario())
-    assert view.request
-    first, second = view.request.actions
-    approval = m.Approval(type="approval", approved=True, action_id="1.1", hash=first.hash)
-    assert sent(interpret("1", view)) == approval
-    assert sent(interpret("2", view)) == approval.model_copy(update={"remember": True})
-    assert sent(interpret("3", view)) == m.Approval(type="approval", approved=False, action_id="1.1")
-    assert isinstance(interpret("sure", view), ShowText)
-    assert second.action_id == "1.2"
-
-
 def test_all_actions_are_approved_with_the_arguments_shown() -> None:
     view = two_writes(ChatScenario())
     assert view.request
@@ -317,37 +300,11 @@ def test_a_draft_ends_with_its_plan_or_when_another_service_works() -> None:
     assert chat.does(c.Stop()).draft is None
 
 
-def test_a_decided_action_disappears_from_the_request() -> None:
-    chat = ChatScenario()
-    coded(chat)
-    assert chat.session.code
-    chat.does(c.Approve(version=chat.session.code.version))
-    waiting = two_writes(chat)
-    assert waiting.request
-    assert [action.action_id for action in waiting.request.actions] == ["1.1", "1.2"]
-    view = chat.does(c.Approve(version=chat.session.version, action_id="1.1"))
-    assert view.request
-    assert [action.action_id for action in view.request.actions] == ["1.2"]
-    assert chat.does(c.Approve(version=chat.session.version, action_id="1.2")).is_working
-
-
 def two_writes(chat: ChatScenario) -> ChatView:
     """The chat with a planned turn of two writes, which need approval."""
-    if not chat.session.version:
-        chat.does(c.Say(text="Write", workflow="agentflow"))
-    actions = tuple(ActionSpec(id=f"1.{n}", tool="write", effect="write", approval_reason="writes") for n in (1, 2))
-    return chat.happens(
-        facts.TurnPlanned(
-            id="x",
-            session_id="s1",
-            version=chat.session.version + 1,
-            at=AT,
-            actor="planner",
-            turn=1,
-            sub_goal="write",
-            actions=actions,
-        )
-    )
+    chat.does(c.Say(text="Write", workflow="agentflow"))
+    actions = tuple(ActionSpec(id=f"1.{n}", tool="write", effect="write", arguments={"n": n}) for n in (1, 2))
+    return chat.does(c.PlanTurn(sub_goal="write", actions=actions))
 
 
 @pytest.mark.parametrize(

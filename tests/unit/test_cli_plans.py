@@ -1,26 +1,13 @@
 """What the user types about plans, and how lists and the difference between two versions are shown."""
 
-from typing import Any
-
 import pytest
 
-from cli.chat.forms import form_answer, form_fields
 from cli.chat.slash import COMMANDS
 from cli.chat.state import ChatView
 from cli.talk.plan_rendering import align_columns, change_lines
 from cli.talk.plans import parse_output
 from parley.events.values import Step
 from parley.protocol.execution_plans import ChangedStep, PlanDifference
-
-ADDRESS: dict[str, Any] = {
-    "type": "object",
-    "required": ["city"],
-    "properties": {
-        "city": {"type": "string", "description": "Where to"},
-        "carrier": {"enum": ["UPS", "DHL"]},
-        "gift": True,
-    },
-}
 
 
 def test_an_output_is_json_or_else_text() -> None:
@@ -77,13 +64,3 @@ def test_rows_are_aligned_and_only_the_last_cell_is_cut(columns: int | None, las
     rows = [("long-id", "new", "x"), ("a", "completed", "Some  words\nthat are long")]
     assert list(align_columns(rows, columns)) == ["long-id  new        x", last]
     assert list(align_columns([], 80)) == []
-
-
-def test_a_form_is_answered_by_pairs_or_json() -> None:
-    city, carrier, gift = form_fields(ADDRESS)
-    assert (city.required, city.description, carrier.allowed, gift.name) == (True, "Where to", ("UPS", "DHL"), "gift")
-    fields = form_fields(ADDRESS)
-    assert form_answer('city="New York" carrier=UPS', fields) == '{"city": "New York", "carrier": "UPS"}'
-    for text in ('{"city": "Oslo"}', "Oslo", "street=1", 'city="open', ""):
-        assert form_answer(text, fields) == text
-    assert form_fields({"kind": "tables", "tables": []}) == form_fields(None) == ()

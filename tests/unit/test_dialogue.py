@@ -14,23 +14,19 @@ from services.planner.execution_plan_prompt import StepsReply
 from services.planner.flow_prompt import PathReply
 from services.verifier.conversation import build_tests_prompt, build_verdict_prompt
 from shared.domain.kernel import commands as c
-from shared.domain.kernel.fast_replace import replace
 from shared.domain.kernel.session import Session
 from shared.llm.dialogue import (
     EXECUTING,
     MAX_QUESTIONS,
     refuse_repeated,
     reply_for,
-    request_section,
     to_command,
     waiting_sections,
 )
-from shared.llm.sections import capabilities
-from shared.sandbox import Limits
 from shared.settings import Settings
 from shared.story import StoryLine
 from tests.support.prompt_sessions import CODED, PLAN_RUNS, RUN
-from tests.unit.domain.spec import TO_ALLOW, TO_DONE, TO_PLAN, VERIFYING, act, draft, given, request, say, turn, verdict
+from tests.unit.domain.spec import TO_ALLOW, TO_DONE, TO_PLAN, VERIFYING, act, given, request, say, turn, verdict
 
 REPLIES: tuple[type[Reply], ...] = (PlanReply, TurnReply, PathReply, CodeReply, StepsReply)
 ASKED: tuple[StoryLine, ...] = (
@@ -148,16 +144,6 @@ def test_what_waits_is_told_only_beside_a_message_that_is_to_be_answered() -> No
     assert waiting_sections(session(*asked, say("hm")))["waiting"] == ["A call asks: Which?", "- red", "- blue"]
 
 
-def test_the_request_is_told_once_also_when_the_conversation_no_longer_goes_back_to_it() -> None:
-    talk: tuple[StoryLine, ...] = (*TO_DONE, say("Now in colour."), draft("paint"), say("Why?"))
-    for lines, request_text in ((TO_DONE, "write a calculator"), (talk, "Now in colour.")):
-        whole = session(*lines)
-        assert request_section(whole) is None
-        assert request_section(replace(whole, transcript=whole.transcript[-1:])) == request_text
-    asked = replace(session(*TO_DONE, say("Now in colour.")), transcript=())
-    assert request_section(asked) == "Now in colour.", "the draft begins a request"
-
-
 # --- what the roles know
 
 
@@ -170,11 +156,3 @@ def test_who_judges_a_program_does_not_know_what_its_programmer_thought() -> Non
             assert thought not in told
     assert "Cents, too?" in str(build_tests_prompt(session(*asked))), "an answer without its question says nothing"
     assert "It rounds each share" in str(code_prompt(session(*RUN), Settings()))
-
-
-def test_the_limits_of_programs_and_queries_are_those_of_the_sandbox_and_the_settings() -> None:
-    text = capabilities(Settings(parley_sql_max_rows=77))
-    assert f"{Limits().wall:g} seconds" in text
-    assert f"{Limits().memory // 1024**2} MB of memory" in text
-    assert "at most 77 rows" in text
-    assert "{" not in text

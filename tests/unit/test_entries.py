@@ -4,8 +4,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from parley.events import facts
-from parley.events.values import ActionSpec
-from parley.protocol.journal import DecisionEntry, NoteEntry, TurnEntry
 from shared.journal.entries import entries
 
 AT = datetime(2026, 7, 21, 2, 56, tzinfo=UTC)
@@ -38,27 +36,3 @@ def test_an_answer_without_a_question_version_is_a_separate_entry() -> None:
 def test_an_answer_about_an_uncertain_action_only_updates_the_action() -> None:
     answered = event_fields(6, text="It happened", key="happened") | {"kind": "uncertain"}
     assert kinds_and_keys(facts.QuestionAnswered(**answered)) == []
-
-
-def test_the_journal_shows_how_a_plan_was_approved_and_its_steps() -> None:
-    fields: dict[str, Any] = {"id": "e3", "session_id": "s", "version": 3, "at": AT}
-    specs = tuple(ActionSpec(id=f"t2.s{number}", tool="pay") for number in (1, 2))
-    fields |= {"turn": 1, "actions": specs, "already_done": ("t2.s1",), "plan_version": 2}
-    by_person = fields | {"actor": "user:ada", "hash": "h", "number": 4}
-    approvals: dict[str, facts.PlanApproved | facts.TurnPlanned] = {
-        "approved plan 4": facts.PlanApproved(**by_person),
-        "approved plan 4, to be started later": facts.PlanApproved(**by_person, deferred=True),
-        "approved plan 4, allowing whatever values s2, s3 get": facts.PlanApproved(
-            **by_person, preapproved=("s2", "s3")
-        ),
-        "began the plan: the session's settings ask for no approval of it": facts.TurnPlanned(
-            **fields, actor="planner", sub_goal="Pay"
-        ),
-    }
-    for words, event in approvals.items():
-        note, turn, action = entries(event)  # the approval stands before what it allowed
-        assert isinstance(turn, TurnEntry)
-        assert (turn.number, turn.plan) == (1, "plan:2")
-        assert action.key == "action:t2.s2", "an action that is already done is not part of the turn"
-        assert isinstance(note, DecisionEntry | NoteEntry)
-        assert note.text == words

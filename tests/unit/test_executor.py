@@ -7,15 +7,7 @@ import pytest
 from parley.events import facts
 from parley.events.values import Effect
 from services.executor.tools import ToolInvocation, ToolResult
-from tests.support.executor_bench import (
-    ArtefactDict,
-    ExecutorBench,
-    act,
-    failing,
-    hanging,
-    returning,
-    tool,
-)
+from tests.support.executor_bench import ArtefactDict, ExecutorBench, act, failing, hanging, returning, tool
 from tests.support.timeouts import WAIT_TIMEOUT
 
 # --- outcomes

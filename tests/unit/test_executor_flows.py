@@ -108,16 +108,6 @@ async def test_each_node_of_a_path_runs_as_one_action(tmp_path: Path) -> None:
     assert sections_of(second.data)["meal"] == "hot soup"
 
 
-async def test_a_rejected_node_does_not_run_and_ends_the_path(tmp_path: Path) -> None:
-    stove = Stove()
-    walk = kitchen(tmp_path, stove)
-    paused = await walk.begins("I feel like soup", *PATH)
-    await walk.commit(c.Reject(action_id=waiting(paused).spec.id))
-    session = await walk.goes()
-    assert stove.calls == []
-    assert (session.phase, last(session).status) == ("verifying", "denied")
-
-
 @pytest.mark.parametrize(
     ("settings", "stops"), [({"confirm": "nodes"}, True), ({"confirm": "path"}, True), ({"confirm": "nothing"}, False)]
 )
@@ -298,12 +288,6 @@ async def test_the_second_flow_gets_the_outputs_of_the_first(tmp_path: Path) -> 
     recipe = {"dish": "soup", "known": True, "recipe": {"minutes": 20}}
     findings = {**recipe, "meal": "hot soup", "answer": "Here is your soup."}
     assert last(session).result == {"answer": f"Soup: {findings}"}
-
-
-async def test_a_changed_path_in_the_first_flow_keeps_the_second_flow(tmp_path: Path) -> None:
-    walk = kitchen(tmp_path, "hot soup", Shop(), kitchen__read_wish={"outputs": {"dish": "dragon", "known": False}})
-    session = await walk.begins("Dragon", *PATH, "shop.buy", confirm="nothing")
-    assert walked(session) == ["read_wish", "refuse", "serve", "buy"]
 
 
 # --- failures

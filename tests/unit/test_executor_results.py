@@ -17,9 +17,7 @@ from tests.unit.domain.spec import approve, given
 from tests.unit.domain.test_execution_plan import DRAFTED, LOOK, NOTE, plan
 
 
-async def test_a_result_over_the_session_s_limit_goes_to_the_object_store(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_result_over_the_session_s_limit_goes_to_the_object_store(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("services.executor.outcomes.MAX_SESSION_RESULTS", 1_000)
     earlier = replace(act("talk"), status="finished", result="x" * 400)
     new_actions = tuple(act("talk", number) for number in (2, 3))
@@ -33,9 +31,7 @@ async def test_a_result_over_the_session_s_limit_goes_to_the_object_store(
 
 WHOLE = json.dumps({"price": 20, "more": "x" * 60_000}).encode()
 STORED = c.StoreResult(
-    action_id="t2.s1",
-    attempt=1,
-    artefact=Artefact(name="kept", size=len(WHOLE), sha256=sha256(WHOLE).hexdigest()),
+    action_id="t2.s1", attempt=1, artefact=Artefact(name="kept", size=len(WHOLE), sha256=sha256(WHOLE).hexdigest())
 )
 LOST = c.LoseResult(action_id="t2.s1", attempt=1, reason="no room")
 

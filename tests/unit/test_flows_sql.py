@@ -246,10 +246,7 @@ async def test_harmful_sql_in_the_request_is_refused_and_not_rewritten(shop: Sho
         ({"classify_prompt": {"category": "unsafe", "reason": "It deletes."}}, "This is not done: It deletes."),
         ({"classify_prompt": {"category": "general", "reason": ""}}, "I answer questions."),
         ({"get_relevant_tables": {"tables": [], "missing": "salaries"}}, "The data cannot answer this: salaries"),
-        (
-            {"generate_sql": {"kind": "cannot", "reason": "no dates"}},
-            "No dates",
-        ),
+        ({"generate_sql": {"kind": "cannot", "reason": "no dates"}}, "No dates"),
     ],
 )
 async def test_a_question_that_has_no_answer_is_refused_with_the_reason(shop: Shop, replies: Any, text: str) -> None:

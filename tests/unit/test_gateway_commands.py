@@ -125,18 +125,6 @@ def test_the_allowed_messages_are_those_of_the_users_role_in_the_session() -> No
     assert snapshot(IN_REVIEW, role="viewer").can == ("fork",)
 
 
-def test_the_allowed_messages_of_a_session() -> None:
-    assert allowed_messages(Session("s")) == ("user_message",)
-    planning = allowed_messages(_session_after(c.Say(text="A calculator")))
-    assert {"stop", "pause", "feedback", "rename"} <= set(planning)
-    assert not {"approval", "edit", "fork", "run", "complete", "retry"} & set(planning)
-    review = allowed_messages(IN_REVIEW)
-    assert {"approval", "edit", "replan", "feedback", "stop", "cancel", "fork"} <= set(review)
-    stopped = allowed_messages(_session_after(c.Stop(), session=IN_REVIEW))
-    assert {"retry", "continue", "complete", "edit"} <= set(stopped)
-    assert "stop" not in stopped
-
-
 def _plan(*steps: Step) -> Plan:
     return Plan(2, 1, "path", "Goal", steps, "note", "planner")
 

@@ -1,8 +1,5 @@
 """Token buckets and login throttling, with a fake clock."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 from starlette.requests import HTTPConnection
 
@@ -10,23 +7,7 @@ from services.gateway.access import quota
 from services.gateway.access.quota import LoginThrottle, TokenBucket
 from services.gateway.api_errors import ApiError
 from tests.support.gateway import SECRET, TOKEN, gateway_settings
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@contextmanager
-def expect_slow_down(setting: str) -> Iterator[ApiError]:
-    """Expect a refusal that names the setting and how long to wait."""
-    with pytest.raises(ApiError) as caught:
-        yield caught  # type: ignore[misc]
-    assert (caught.value.code, caught.value.status) == ("slow_down", 429)
-    assert caught.value.retry_after
-    assert setting in caught.value.hint
+from tests.unit.test_gateway_quota import Clock, refused
 
 
 def connection_from(address: str) -> HTTPConnection:
@@ -62,7 +43,7 @@ def test_failed_logins_are_throttled() -> None:
         pass
     for _ in range(3):
         _fail(throttle, "10.0.0.1")
-    with expect_slow_down("MAX_FAILED_LOGINS_PER_MINUTE"), throttle.attempt(connection_from("10.0.0.1"), TOKEN):
+    with refused("MAX_FAILED_LOGINS_PER_MINUTE"), throttle.attempt(connection_from("10.0.0.1"), TOKEN):
         raise AssertionError("the login was attempted")
     with throttle.attempt(connection_from("10.0.0.1"), "known"), throttle.attempt(connection_from("10.0.0.2"), TOKEN):
         pass
@@ -75,7 +56,7 @@ def test_an_ipv6_network_counts_as_one_address() -> None:
     throttle = _throttle(Clock())
     for last in range(3):
         _fail(throttle, f"2001:db8::{last}")
-    with expect_slow_down("FAILED_LOGINS"), throttle.attempt(connection_from("2001:db8::ffff"), "x"):
+    with refused("FAILED_LOGINS"), throttle.attempt(connection_from("2001:db8::ffff"), "x"):
         raise AssertionError("the login was attempted")
     _fail(throttle, "2001:db8:0:1::1")
 

@@ -2,7 +2,7 @@
 
 from parley.events.values import ActionSpec, Check, SessionSettings, Step
 from parley.protocol.server import SERVER_MESSAGES, ServerMessage, dump
-from services.gateway.views import protocol1, screen_messages
+from services.gateway.views import protocol1
 from services.gateway.views.protocol1 import messages_for
 from shared.domain.kernel import commands as c
 from shared.domain.kernel.commands import Work
@@ -66,25 +66,8 @@ def test_summaries_show_program_output_and_table_names() -> None:
     assert describe_answer("yes, and {the users") == "yes, and {the users"
 
 
-def test_the_rest_reason_is_shown_only_at_rest() -> None:
-    """While a service works, replies, or a review waits, the reason of an earlier rest is not shown."""
+def test_what_was_said_with_a_draft_is_told_only_by_its_review() -> None:
     story = SessionMessages()
-
-    def after(command: AnyCommand) -> str:
-        story.does(command)
-        snapshot = protocol1.snapshot(story.session)
-        shown = "new" if story.session.reply else screen_messages.snapshot(story.session).view.reason
-        assert shown == snapshot.reason
-        return f"{snapshot.phase}: {snapshot.reason}"
-
-    drafted = c.DraftPlan(goal="G", steps=(Step(text="One"),))
-    assert after(c.Say(text="A calculator")) == "planning: new"
-    assert after(c.Stop()) == "resting: stopped"
-    assert after(c.Retry()) == "planning: new"
-    assert after(drafted) == "awaiting_approval: new"
-    assert after(c.CancelPlan()) == "resting: stopped"
-    assert after(c.Complete()) == "resting: completed"
-    story.does(c.Say(text="Roman numerals"))
-    assert screen_messages.snapshot(story.session).view.reason == "completed", "what is said may be a question"
-    assert protocol1.snapshot(story.session).reason == "new", "in version 1 a reply is work"
-    assert after(drafted) == "awaiting_approval: new"
+    story.does(c.Say(text="A calculator"))
+    (_, review) = story.messages_after(c.DraftPlan(goal="G", say="For floats.", steps=(Step(text="One"),)))
+    assert dump(review)["message"].startswith("For floats.\n\nVersion 1 of the plan.")

@@ -8,12 +8,7 @@ import pytest
 
 from parley.events.values import Knowledge, SessionSettings
 from parley.protocol.tools import TOOLS_LIST, ListTools, ToolPage
-from services.generator.agentflow import (
-    AnswerDraft,
-    TaskDraft,
-    build_answer_prompt,
-    rules_of,
-)
+from services.generator.agentflow import AnswerDraft, TaskDraft, build_answer_prompt, rules_of
 from services.generator.app import write
 from shared.bus import Bus
 from shared.domain.kernel import commands as c
@@ -23,7 +18,7 @@ from shared.settings import Settings
 from tests.support.bus import FakeBus
 from tests.support.prompt_sections import sections_of
 from tests.support.work import work_context
-from tests.unit.domain.spec import LEAVE, act, allow, done, given, request, say, turn, verdict
+from tests.unit.domain.spec import LEAVE, act, done, given, request, say, turn, verdict
 
 REQUEST = (request("agentflow", approval="never", max_turns=2),)
 ONE_READ = (*REQUEST, turn(act("1.1")), c.Start(), done("1.1"))
@@ -140,8 +135,7 @@ def test_the_prompt_lists_what_was_not_done_and_why() -> None:
     declined = (c.Reject(action_id="1.1", reason="the other one"), c.Reject(action_id="1.4"))
     first = (*REQUEST, turn(*actions), *declined, c.Start(), done("1.2"), verdict("continue", "partial"))
     again = turn(
-        act("2.1", arguments={"id": "1.3"}),
-        act("2.2", ask="a write", effect="write", arguments={"order": "#W4"}),
+        act("2.1", arguments={"id": "1.3"}), act("2.2", ask="a write", effect="write", arguments={"order": "#W4"})
     )
     lines = [
         '1.1 orders {"id": "1.1"}: declined by the person',
@@ -152,29 +146,6 @@ def test_the_prompt_lists_what_was_not_done_and_why() -> None:
     assert sections_of(prompt_text(ended))["not_done"].splitlines() == lines
     done_later = given(*first, again, c.Start(), done("2.1"), verdict()).session
     assert sections_of(prompt_text(done_later))["not_done"].splitlines() == [lines[0], lines[2]]
-
-
-def test_the_prompt_lists_the_offers_that_were_turned_down() -> None:
-    waits = turn(act("1.1", ask="a write", effect="write"))
-    offered = c.PlanTurn(sub_goal="Return the lamp", actions=(act("2.1", effect="write"),))
-    story = (*REQUEST, waits, say("Return the lamp instead"), offered, c.KeepOffer(), allow("1.1"), c.Start())
-    session = given(*story, done("1.1"), verdict()).session
-    told = sections_of(prompt_text(session))["not_done"]
-    assert told == "Offered, and turned down by the person: Return the lamp"
-
-
-def test_the_prompt_tells_what_was_done_and_what_was_declined() -> None:
-    actions = (act("1.1", ask="a write", effect="write"), act("1.2"))
-    story = (*REQUEST, turn(*actions), c.Reject(action_id="1.1", reason="the other one"), c.Start(), done("1.2"))
-    sections = sections_of(prompt_text(given(*story, verdict()).session))
-    assert (sections["decision"], sections["message"]) == ('Declined 1.1 orders {"id": "1.1"}.', "the other one")
-    assert sections["run"] == '1.2 orders {"id": "1.2"}\n{"found": true}'
-
-
-def test_the_answer_s_prompt_has_the_planner_s_reason_why_nothing_was_left_to_do() -> None:
-    session = given(*REQUEST, turn(nothing=True)).session
-    assert '{"reply": {"kind": "nothing_to_do", "reason": "Nothing is left to do."}}' in prompt_text(session)
-    assert "run" not in sections_of(prompt_text(session))
 
 
 # --- tasks

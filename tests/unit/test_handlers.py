@@ -7,32 +7,25 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from parley.events.values import ActionSpec, Check, FileRef, Knowledge, Service, Status, Step
+from parley.events.values import ActionSpec, Service, Status, Step
 from services.generator.conversation import CodeDraft, write_code
-from services.generator.conversation import build_prompt as code_prompt
 from services.planner.conversation import PlanDraft, draft_plan
 from services.planner.conversation import build_prompt as plan_prompt
 from services.verifier.app import verify
-from services.verifier.conversation import (
-    RunVerdict,
-    build_verdict_prompt,
-    render_partial_verdict,
-)
-from services.verifier.conversation import build_tests_prompt as prompt_for_tests
+from services.verifier.conversation import RunVerdict, build_verdict_prompt, render_partial_verdict
 from services.verifier.program_checks import MAX_DETAIL, check_syntax, run_linter, run_tests
 from shared import sandbox
 from shared.domain.kernel import commands as c
 from shared.domain.kernel.commands import Work
-from shared.domain.kernel.session import Session, with_words
+from shared.domain.kernel.session import Session
 from shared.domain.kernel.state import Action, Code, Plan, Turn
 from shared.domain.transcript.dialogue import Words
-from shared.llm import Message, ScriptedModel
+from shared.llm import ScriptedModel
 from shared.settings import Settings
-from shared.story import finish_action
 from shared.worker import WorkContext
 from tests.support import work
 from tests.support.needs import needs_landlock
-from tests.unit.domain.spec import TO_DONE, TO_PLAN, StoryLine, draft, feedback, given, reject, say
+from tests.unit.domain.spec import TO_DONE, TO_PLAN, draft, given, reject, say
 
 PLAN = Plan(2, 1, "text", "A calculator", (Step(text="Ask"), Step(text="Add")), "", "planner", "approved")
 CODE = Code(4, 1, 2, "print(1)\n", "", "generator", "review")
@@ -48,55 +41,12 @@ def work_context(service: Service, session: Session, *replies: BaseModel | Excep
 # --- prompts
 
 
-def names(messages: list[Message]) -> list[str]:
-    """The names of the sections that the last message brings."""
-    return re.findall(r"^<(\w+)-[0-9a-f]{8}>$", messages[-1]["content"], re.MULTILINE)
-
-
-def test_prompts_have_only_the_sections_that_apply() -> None:
-    assert names(plan_prompt(SESSION, Settings())) == ["original_request"]
-    known = with_words(SESSION, knowledge=(Knowledge(name="notes.txt", text="Use decimals"),))
-    assert "# notes.txt\nUse decimals" in plan_prompt(known, Settings())[1]["content"]
-    planned = replace(SESSION, plan=PLAN)
-    assert names(plan_prompt(planned, Settings())) == ["original_request", "plan"]
-    coded = replace(planned, code=CODE)
-    for prompt in (plan_prompt(coded, Settings()), code_prompt(coded, Settings())):
-        assert names(prompt) == ["original_request", "plan", "code"]
-    assert names(prompt_for_tests(coded)) == ["original_request", "plan", "code"]
-    assert names(build_verdict_prompt(coded)) == ["original_request", "plan", "code"]
-    replanned = replace(coded, code=replace(CODE, status="superseded"))
-    assert names(code_prompt(replanned, Settings())) == ["original_request", "plan"]
-
-
 def test_the_plan_is_told_with_goal_and_notes_unless_the_conversation_has_them() -> None:
     assert "Goal: A calculator\n\n1. Ask\n2. Add" in plan_prompt(replace(SESSION, plan=PLAN), Settings())[-1]["content"]
     told = plan_prompt(given(*TO_PLAN, say("shorter")).session, Settings())
     assert '"goal": "a calculator"' in told[2]["content"]
     assert "Goal:" not in told[-1]["content"]
     assert "1. add" in told[-1]["content"]
-
-
-def test_the_verifier_judges_by_the_plan_and_the_run() -> None:
-    failed = finish_action(
-        action_id="1.1", ok=False, result={"exit_code": 1, "stdout": "é" * 9000, "stderr": "Oh"}, error="It ended."
-    )
-    session = given(*TO_DONE, c.Run(stdin="4\n", args=("x",)), c.Start(), failed).session
-    text = build_verdict_prompt(session)[-1]["content"]
-    assert '1.1 run_code {"stdin": "4\\n", "args": ["x"]}\nfailed: It ended.\nexit code 1\néé' in text
-    assert "\nOh\n</run-" in text
-    assert "print(1)" in text
-
-
-def test_the_planner_knows_that_a_plan_was_declined() -> None:
-    def plan_of(*lines: StoryLine) -> str:
-        text = plan_prompt(given(*lines).session, Settings())[-1]["content"]
-        return str(re.findall(r"<plan-\w+>\n(.*?)\n</plan-\w+>", text, re.DOTALL)[0])
-
-    declined = (*TO_PLAN, reject, say("keep it"))
-    assert plan_of(*TO_PLAN, feedback("shorter")).startswith("1. ")
-    assert plan_of(*declined).startswith("The person declined this plan.\n\n1. ")
-    at_rest = (*declined, c.AnswerRemark(text="All right."), say("why?"))
-    assert plan_of(*at_rest).startswith("The person declined this plan.\n\n1. ")
 
 
 def test_the_verifier_judges_a_program_by_its_own_plan_only() -> None:
@@ -239,16 +189,6 @@ async def test_a_verdict_that_blames_nobody_ends_the_run(status: Status) -> None
     verdict = await verify(work_context("verifier", ran, RunVerdict(status=status, next_action="escalate")))
     assert isinstance(verdict, c.VerifyTurn)
     assert (verdict.status, verdict.next_action) == (status, "complete")
-
-
-def test_the_judge_sees_the_tests_with_their_results_and_the_sessions_files() -> None:
-    checks = (Check(name="lints", ok=True), Check(name="tests", ok=False, detail="1 failed"))
-    files = {"trips.csv": FileRef(sha256="0" * 64, size=12)}
-    checked = replace(SESSION, plan=PLAN, code=replace(CODE, tests="import program", checks=checks), files=files)
-    assert names(build_verdict_prompt(checked)) == ["original_request", "plan", "code", "tests", "files"]
-    text = build_verdict_prompt(checked)[-1]["content"]
-    assert "import program\nlints: ok\ntests: failed 1 failed\n" in text
-    assert "trips.csv: 12 bytes\n" in text
 
 
 def spec(tool: str = "run_code", **arguments: Any) -> ActionSpec:

@@ -30,10 +30,7 @@ def code(text: str) -> Code:
         (lambda: PLAN.hash, "106cc89fd4a42f1034925d5a6cbf0e6bd9456b5a3b2d1d01eb80e036649cd80e"),
         (lambda: Action(ACTION).hash, "85a17fe09137b04eb735e0486fe3a07a922fa4c0704d4d40ae048c92f7091965"),
         (lambda: code('print("é")\n').hash, "0894d92d70e8625679ac12221a7f6f95b70129ec441a92b66f7ff6f03eb645ed"),
-        (
-            lambda: canonical_hash(VALUES),
-            "cb63697ae6f868b7d66e5a9075e1fdb3112140d40b755370134f5c02a12a3c7f",
-        ),
+        (lambda: canonical_hash(VALUES), "cb63697ae6f868b7d66e5a9075e1fdb3112140d40b755370134f5c02a12a3c7f"),
     ],
 )
 def test_hashes_equal_known_values(compute: Callable[[], str], golden: str) -> None:

@@ -10,14 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from structlog.testing import capture_logs
 
 from parley.events.values import ModelCall
-from shared.llm import (
-    Message,
-    ModelError,
-    ModelFailed,
-    ModelMisconfigured,
-    ModelRequest,
-    ModelUnreachable,
-)
+from shared.llm import Message, ModelFailed, ModelMisconfigured, ModelRequest, ModelUnreachable
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
 from shared.telemetry.metrics import REGISTRY
@@ -350,12 +343,6 @@ async def test_an_endless_reply_fails() -> None:
         await ScriptedClient(sse("x" * 1_000_001)).ask()
 
 
-async def test_the_last_partial_is_the_whole_reply() -> None:
-    client = ScriptedClient(sse(*GOOD))
-    await client.ask()
-    assert client.partials[-1] == {"text": "it is 42", "number": 42}
-
-
 @pytest.mark.parametrize(
     ("listed", "used"),
     [
@@ -381,9 +368,3 @@ async def test_without_settings_the_rehearsal_model_is_used() -> None:
     model = OpenAIModel(Settings(openai_base_url="", openai_api_key="", rehearsal_port=23333))
     assert "127.0.0.1:23333" in str(model._client.base_url)
     await model.aclose()
-
-
-def test_every_error_has_reason_and_raw() -> None:
-    for error_type in (ModelUnreachable, ModelFailed, ModelMisconfigured):
-        error: ModelError = error_type("why", raw="what it said")
-        assert (error.reason, error.raw, str(error)) == ("why", "what it said", "why")

@@ -201,10 +201,7 @@ def test_no_type_of_any_field_is_an_error(value: Any) -> None:
         ({"prompt_tokens": 12, "completion_tokens": 1, "total_tokens": 399}, (12, 0, 387)),  # xAI, Gemini: thoughts
         ({"prompt_tokens": 12, "total_tokens": 13}, (12, 0, 1)),
         ({"completion_tokens": 9, "total_tokens": 29}, (0, 0, 9)),
-        (
-            {"input_tokens": 20, "output_tokens": 9, "cache_read_input_tokens": 99, "total_tokens": 128},
-            (20, 20, 9),
-        ),
+        ({"input_tokens": 20, "output_tokens": 9, "cache_read_input_tokens": 99, "total_tokens": 128}, (20, 20, 9)),
         ({"total_tokens": 29}, None),
         ([20, 9], None),
         (None, None),

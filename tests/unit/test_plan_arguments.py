@@ -25,9 +25,7 @@ TICKET: dict[str, Any] = {
     },
     "required": ["title"],
     "additionalProperties": False,
-    "$defs": {
-        "Address": {"type": "object", "properties": {"zip": {"type": "string"}}, "required": ["zip"]},
-    },
+    "$defs": {"Address": {"type": "object", "properties": {"zip": {"type": "string"}}, "required": ["zip"]}},
 }
 TRIP: dict[str, Any] = {
     "type": "object",

@@ -70,10 +70,7 @@ def checks_of(*steps: Step, **more: Any) -> dict[str, Check]:
 # --- references
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["", ".id", ".parcels", ".parcels[3].code", ".by_item.a-1.weight", ".note"],
-)
+@pytest.mark.parametrize("path", ["", ".id", ".parcels", ".parcels[3].code", ".by_item.a-1.weight", ".note"])
 def test_a_reference_to_a_declared_output_passes(path: str) -> None:
     steps = (LOOK, step("guess", "{{steps.s1.output" + path + "}}"))
     assert check_plan(steps, TOOLS).problems == ()

@@ -7,7 +7,6 @@ from parley.events import SessionEvent
 from parley.events.values import SessionSettings, Step, Waiting
 from parley.protocol.journal import EntryUpdate
 from services.gateway.views.execution_plan import execution_plan
-from services.gateway.views.protocol1 import usage
 from services.gateway.views.sections import changed_sections, full_view
 from shared.domain.kernel import commands as c
 from shared.domain.kernel.commands import CommandMeta
@@ -15,7 +14,6 @@ from shared.domain.kernel.evolve import evolve
 from shared.domain.kernel.session import Session
 from shared.domain.rules.decide import decide
 from shared.journal.action_updates import action_updates
-from shared.journal.notes import note
 from tests.unit.domain.spec import NOON, approve, given
 
 END = NOON + timedelta(hours=1)
@@ -85,23 +83,3 @@ def test_rest_and_the_terminal_show_a_polling_step() -> None:
     _, met = poll(after, 4, value=1, met=True)
     done = execution_plan(met).steps[0]
     assert (done.status, done.output) == ("finished", 1)
-
-
-def test_an_expired_question_is_reported() -> None:
-    session = given(c.Ask(text="?", about="action", action_id="t2.s2"), begin=polling_session()).session
-    event, _ = apply_at(session, c.Expire(requested_version=session.since_version))
-    assert entry_fields(event, "t2.s2") == {"state": "failed", "gist": "nobody answered in time"}
-    assert entry_fields(event)["state"] == "skipped", "the other waiting steps are halted"
-    line = note(event)
-    assert line
-    assert (line.text, line.tone) == ("No answer in time", "bad")
-
-
-def test_only_budgeted_usage_is_reported() -> None:
-    _, after = poll(polling_session(), 7, value=1)
-    spent = usage(after)
-    assert (spent.tool_calls, spent.call_budget, spent.time_budget) == (7, 10, 600)
-    unlimited = usage(given(c.Say(text="x")).session)
-    assert "tool_calls" not in unlimited.model_dump()
-    raised = given(c.RaiseBudget(calls=1_000), begin=after)
-    assert raised.session.settings.call_budget == 1_010

@@ -104,10 +104,7 @@ def test_an_unknown_message_type_is_reported_with_the_known_ones(text: str, mess
         ("[]", "The message must be an object with fields."),
         ('{"type": "stop", "Odd-Name": 1}', "`Odd-Name` is not known here: leave it out."),
         ('{"type": "user_message", "content": "a", "settings": 5}', "`settings` must be an object with fields."),
-        (
-            '{"type": "edit", "version": 2, "steps": [5]}',
-            "Step 1 must be an object with fields, or must be text.",
-        ),
+        ('{"type": "edit", "version": 2, "steps": [5]}', "Step 1 must be an object with fields, or must be text."),
         (
             '{"type": "edit", "version": 2, "steps": [{"text": "a", "when": "now"}]}',
             "Step 1: `when` is not known here: leave it out.",

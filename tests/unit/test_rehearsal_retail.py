@@ -181,12 +181,7 @@ def answer(request: str, *conversation: TranscriptEntry, **sections: Any) -> dic
 
 @pytest.mark.parametrize(
     ("status", "sentence"),
-    [
-        ("finished", "is cancelled"),
-        ("denied", "not approved"),
-        ("uncertain", "not certain"),
-        ("failed", "failed"),
-    ],
+    [("finished", "is cancelled"), ("denied", "not approved"), ("uncertain", "not certain"), ("failed", "failed")],
 )
 def test_an_answer_reports_the_outcome_of_a_write(status: str, sentence: str) -> None:
     result = {"order_id": PENDING, "status": "cancelled"} if status == "finished" else "Error: something"

@@ -65,13 +65,7 @@ def test_a_text_for_a_list_of_texts_keeps_its_brackets_and_quotes(text: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("form", "text"),
-    [
-        ("password", " secret "),
-        ("regex", '"[a-z]+"'),
-        ("markdown", "# T\n\n"),
-        ("sql", "SELECT 'x'"),
-    ],
+    ("form", "text"), [("password", " secret "), ("regex", '"[a-z]+"'), ("markdown", "# T\n\n"), ("sql", "SELECT 'x'")]
 )
 def test_only_formats_without_blanks_or_quotes_are_stripped(form: str, text: str) -> None:
     schema = one(type="string", format=form)

@@ -10,7 +10,6 @@ from parley.client.screen import Screen
 from parley.events import SessionEvent, facts
 from parley.protocol.screen import SCREEN_MESSAGES, ScreenEvent, ScreenSnapshot
 from services.gateway.views import screen_messages
-from services.gateway.views.allowed_messages import allowed_messages
 from shared.domain.kernel.session import Session
 from shared.journal.entries import entries
 from shared.log import SessionAtPosition, accept
@@ -90,24 +89,3 @@ def test_results_and_programs_are_sent_once() -> None:
                     large += 1
                     assert sent.count(body) == 1, (name, event.type)
     assert large
-
-
-def test_a_review_can_be_discarded_but_not_stopped() -> None:
-    states = [(after, screen_messages.allowed_for(after)) for _, _, after in transitions(load("conversation"))]
-    reviews = [can for after, can in states if after.phase == "awaiting_approval" and not after.works]
-    replies = [can for after, can in states if after.phase == "awaiting_approval" and after.works]
-    assert len(reviews) > 1
-    assert replies
-    assert all("stop" in can for can in replies)  # it withdraws the message
-    assert all("stop" not in can for can in reviews)
-    assert any("cancel" in can for can in reviews)
-    assert all(
-        "stop" in allowed_messages(after) for after, _ in states if after.phase == "awaiting_approval"
-    )  # in protocol 1
-    assert all("stop" in can for after, can in states if after.work is not None)
-
-
-def test_read_only_users_can_only_fork() -> None:
-    before, event, after = next(transitions(load("conversation")))
-    assert "stop" in (screen_messages.event_message(before, event, after).can or ())
-    assert screen_messages.snapshot(after, role="viewer").can in ((), ("fork",))

@@ -123,11 +123,7 @@ async def test_no_answer_about_tools_quotes_a_secret() -> None:
     asked: list[tuple[Callable[[str, bytes], Awaitable[bytes]], str, str]] = [
         (requests.list, "{}", "refused: ***"),
         (requests.preview, PreviewCall(session_id="s", **call).model_dump_json(), '"x":["***"]'),
-        (
-            requests.previews,
-            PreviewCalls(session_id="s", calls=(step,)).model_dump_json(),
-            "***",
-        ),
+        (requests.previews, PreviewCalls(session_id="s", calls=(step,)).model_dump_json(), "***"),
         (requests.check, CheckCalls(calls=(PastCall(**call, status="planned"),)).model_dump_json(), "never with ***"),
     ]
     for request, body, words in asked:

@@ -41,9 +41,7 @@ def asked(*entries: TranscriptEntry, **sections: str) -> list[Message]:
 
 
 @pytest.mark.parametrize("entries", [TALK[first:] for first in range(len(TALK) + 1)])
-def test_user_and_assistant_take_turns_and_the_user_begins_and_ends(
-    entries: tuple[TranscriptEntry, ...],
-) -> None:
+def test_user_and_assistant_take_turns_and_the_user_begins_and_ends(entries: tuple[TranscriptEntry, ...]) -> None:
     messages = asked(*entries, plan="1. Draw it")
     assert [message["role"] for message in messages[:2]] == ["system", "user"]
     assert messages[-1]["role"] == "user"

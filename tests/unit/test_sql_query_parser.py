@@ -66,16 +66,7 @@ def test_tokens_are_not_empty_and_do_not_overlap(sql: str, dialect: Dialect) -> 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_hostile_statement_is_refused_without_the_schema(dialect: Dialect) -> None:
-    kinds = {
-        "writes",
-        "ddl",
-        "administration",
-        "several_statements",
-        "empty",
-        "locks",
-        "not_a_query",
-        "too_long",
-    }
+    kinds = {"writes", "ddl", "administration", "several_statements", "empty", "locks", "not_a_query", "too_long"}
     accepted = []
     for statement in statements("hostile", dialect):
         if statement["error"] in kinds:

@@ -4,11 +4,9 @@ from parley.protocol import journal as j
 from parley.protocol import server as s
 from parley.protocol.client import Skip
 from services.gateway.messages.commands import to_commands
-from services.gateway.views.allowed_messages import allowed_messages
 from services.gateway.views.audit_trail import audit_trail
 from services.gateway.views.execution_plan import execution_plan, plan_markdown, plan_status
 from services.gateway.views.protocol1 import messages_for as messages_of
-from services.gateway.views.protocol1 import snapshot
 from services.gateway.views.sections import changed_sections, full_view
 from services.generator.execution_plan import plan_answer
 from services.verifier.execution_plan import plan_verdict
@@ -21,7 +19,6 @@ from tests.unit.domain import test_for_each as each
 from tests.unit.domain.spec import StoryLine, approve, given, say, verdict
 from tests.unit.domain.test_execution_plan import CANCEL, DRAFTED, LOOK, NOTE, PAY, finish_step, plan
 from tests.unit.domain.test_skipping import PRICE, STUCK, skip
-from tests.unit.domain.test_steering import RUNS
 
 OUTPUT_GIVEN = (*DRAFTED, plan(LOOK, PAY), approve, skip("s1", output=PRICE))
 
@@ -134,19 +131,6 @@ def test_a_cancel_lists_done_running_and_pending_steps() -> None:
     resting = given(*STUCK).when(c.CancelPlan()).then_event()
     at_rest = messages_of(session(*STUCK), resting, evolve(session(*STUCK), resting))
     assert any(isinstance(message, s.Stopped) for message in at_rest)
-
-
-def test_guidance_during_a_plan_is_announced_for_the_next_step() -> None:
-    before = session(*RUNS)
-    event = given(*RUNS).when(say("why?")).then_event()
-    (log,) = [message for message in messages_of(before, event, evolve(before, event)) if isinstance(message, s.Log)]
-    assert log.content == "Noted: it is answered before the next step of the plan begins."
-
-
-def test_a_running_plan_can_be_edited_and_protocol_1_is_unchanged() -> None:
-    assert "edit" in allowed_messages(session(*RUNS))
-    assert "edit" not in snapshot(session(*RUNS)).can
-    assert {"skip", "cancel"} <= set(allowed_messages(session(*STUCK)))
 
 
 def test_a_skip_message_becomes_a_skip_command() -> None:

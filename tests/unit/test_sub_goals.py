@@ -1,17 +1,14 @@
 """Several sub-goals in one turn: planned, verified and shown."""
 
-import json
 from typing import Any
 
 from parley.events import facts
 from parley.events.values import SessionSettings, SubGoalVerdict
 from services.planner.agentflow import validate
 from services.planner.agentflow_prompt import Planned
-from services.verifier.agentflow import NOT_JUDGED, SubGoalReply, TurnVerdict, build_turn_prompt
+from services.verifier.agentflow import NOT_JUDGED, SubGoalReply, TurnVerdict
 from shared.domain.kernel import commands as c
-from shared.domain.kernel.session import Session
 from shared.journal.entries import entries
-from tests.support.prompt_sections import sections_of
 from tests.unit.domain.spec import given, turn
 from tests.unit.test_cli_chat_turns import last
 from tests.unit.test_cli_chat_view import ChatScenario
@@ -87,16 +84,6 @@ async def test_a_turn_with_one_sub_goal_has_only_the_verdict_on_the_turn() -> No
     reply = TurnVerdict(status="success", next_action="complete", reasoning="sent", sub_goals=[judged])
     verdict, _ = await verdict_of("balanced", *story, reply=reply)
     assert verdict.sub_goals == ()
-
-
-def test_the_prompt_lists_the_actions_of_each_sub_goal() -> None:
-    session: Session = given(*OPEN).session
-    assert session.turn
-    lines = sections_of(build_turn_prompt(session, session.turn)[-1]["content"])["sub_goal"].splitlines()
-    assert [json.loads(line) for line in lines] == [
-        {"sub_goal": MAIL, "actions": ["1.1"]},
-        {"sub_goal": LOOK_UP, "actions": ["1.2"]},
-    ]
 
 
 # --- shown

@@ -21,12 +21,7 @@ def schema(required: tuple[str, ...] | None = None, **properties: Any) -> dict[s
 
 EXCHANGE = schema(order_id=TEXT, item_ids=ITEMS, new_item_ids=ITEMS, payment_method_id=TEXT)
 CANCEL = schema(order_id=TEXT, reason={"type": "string", "enum": ["no longer needed", "ordered by mistake"]})
-VALID = {
-    "order_id": "#W1",
-    "item_ids": ["1008292230"],
-    "new_item_ids": ["1656367028"],
-    "payment_method_id": "paypal_1",
-}
+VALID = {"order_id": "#W1", "item_ids": ["1008292230"], "new_item_ids": ["1656367028"], "payment_method_id": "paypal_1"}
 
 
 @pytest.mark.parametrize(
@@ -139,17 +134,6 @@ def test_unreadable_arguments_are_a_problem(kind: str, sent: Any) -> None:
     assert result.problems[0].startswith("x must be ")
 
 
-def test_free_text_keeps_its_blanks_and_quotes() -> None:
-    sent: Any = {"content": "    pass\n", "query": '"exactly this"'}
-    assert repair(sent, schema(content=TEXT, query=TEXT)).arguments == sent
-
-
-def test_a_pattern_is_not_evaluated() -> None:
-    """A pattern with catastrophic backtracking would otherwise block the service."""
-    result = repair({"order": "a" * 60 + "!"}, schema(order={"type": "string", "pattern": "^(a+)+$"}))
-    assert (result.arguments, result.problems, result.fixes) == ({"order": "a" * 60 + "!"}, (), ())
-
-
 def test_a_value_is_repaired_to_the_alternative_that_it_matches() -> None:
     nullable = schema((), limit={"anyOf": [{"type": "integer"}, {"type": "null"}]})
     assert repair({"limit": None}, nullable).fixes == ()
@@ -162,11 +146,6 @@ def test_nested_objects_are_repaired() -> None:
     result = repair({"rows": [{"ID": 5, "count": "3", "more": 1}]}, inner)
     assert result.arguments == {"rows": [{"id": "5", "count": 3}]}
     assert [fix.field for fix in result.fixes] == ["rows[0].id", "rows[0].id", "rows[0].count", "rows[0].more"]
-
-
-def test_a_tool_without_a_schema_gets_all_arguments() -> None:
-    assert repair({"a": 1}, {"type": "object"}).arguments == {"a": 1}
-    assert repair({"a": 1}, schema((), b=TEXT) | {"additionalProperties": True}).arguments == {"a": 1}
 
 
 JSON = st.recursive(
@@ -185,8 +164,3 @@ def test_any_input_gives_a_result_that_is_valid_unless_it_reports_problems(sent:
     assert repair(result.arguments, EXCHANGE).arguments == result.arguments
     if result.arguments != sent:
         assert result.fixes or result.problems or sent in (None, "")
-
-
-@given(valid=st.fixed_dictionaries({"order_id": st.from_regex(r"#W\d+", fullmatch=True), "reason": st.just("x")}))
-def test_arguments_that_fit_the_schema_are_never_changed(valid: Any) -> None:
-    assert repair(valid, schema(order_id=TEXT, reason=TEXT)).fixes == ()

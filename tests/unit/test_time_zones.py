@@ -13,7 +13,6 @@ from services.gateway.messages.commands import to_commands
 from shared.domain.kernel import commands as c
 from shared.domain.kernel.session import Session
 from shared.domain.transcript.forks import carry_over, session_forked
-from shared.llm.sections import prompt
 from shared.time_zones import day_in_words, own_time_zone, time_zone
 from tests.unit.domain.spec import given
 
@@ -49,11 +48,6 @@ def test_a_day_is_named_with_its_weekday_and_zone(local: pytest.MonkeyPatch, zon
     local.setenv("TZ", "Pacific/Kiritimati")
     time.tzset()
     assert day_in_words(EVENING, zone) == words
-
-
-def test_a_prompt_ends_with_the_day_in_the_persons_zone() -> None:
-    said = prompt("planner", "text_plan", "rules", {}, zone="Pacific/Kiritimati")[-1]["content"]
-    assert "in the time zone Pacific/Kiritimati, at UTC+14:00. Reply to this now." in said
 
 
 @pytest.mark.parametrize(

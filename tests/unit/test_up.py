@@ -36,17 +36,6 @@ def settings(home: Path, **given: Any) -> Settings:
     return Settings(parley_home=home, **given)
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
-def test_a_login_for_everyone_is_refused_on_a_public_address(tmp_path: Path, host: str) -> None:
-    with pytest.raises(CannotStart, match="PARLEY_AUTH=none lets everybody in"):
-        check_login(settings(tmp_path, agent_host=host, parley_auth="none"))
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.1.2.3"])
-def test_a_login_for_everyone_is_allowed_on_loopback(tmp_path: Path, host: str) -> None:
-    check_login(settings(tmp_path, agent_host=host, parley_auth="none"))
-
-
 @pytest.mark.parametrize(
     ("given", "error"),
     [

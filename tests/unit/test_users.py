@@ -192,12 +192,7 @@ def test_passwords_are_quoted_and_variables_are_not() -> None:
     ("url", "servers", "user", "inbox"),
     [
         ("nats://planner:p:w@h:1", ["nats://h:1"], ("planner", "p:w"), "_INBOX_planner"),
-        (
-            "nats://gateway:x@a:1, gateway:x@b:2",
-            ["nats://a:1", "b:2"],
-            ("gateway", "x"),
-            "_INBOX_gateway",
-        ),
+        ("nats://gateway:x@a:1, gateway:x@b:2", ["nats://a:1", "b:2"], ("gateway", "x"), "_INBOX_gateway"),
         ("plan_store:x@h", ["h"], ("plan_store", "x"), "_INBOX_plan_store"),
         ("nats://token@h:1", ["nats://token@h:1"], ("", ""), "_INBOX"),
         ("nats://h:1", ["nats://h:1"], ("", ""), "_INBOX"),

@@ -25,12 +25,7 @@ def first_message(session_id: str = "s", after: int = 0) -> Delivery:
     event = decide(Session("s"), c.Say(text="Hello"), CommandMeta("user:ann", datetime.now(UTC), "say"))
     headers = guard_headers(session_id, after, event.id)
     return Delivery(
-        subject_of(event, due(evolve(Session("s"), event))),
-        dump_event(event),
-        9,
-        1,
-        headers,
-        datetime.now(UTC),
+        subject_of(event, due(evolve(Session("s"), event))), dump_event(event), 9, 1, headers, datetime.now(UTC)
     )
 
 

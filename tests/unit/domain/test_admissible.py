@@ -76,15 +76,7 @@ STORIES: dict[str, tuple[StoryLine, ...]] = {
     ),
     "edits": (*TO_PLAN, edit("one"), approve, program(), checked(), edit_code("x"), checked(), approve, c.Continue()),
     "order": ORDER,
-    "path": (
-        *PATH,
-        approve,
-        c.ChangeTurn(actions=(act("0"),)),
-        c.Start(),
-        done("1.3"),
-        verdict(),
-        answer(),
-    ),
+    "path": (*PATH, approve, c.ChangeTurn(actions=(act("0"),)), c.Start(), done("1.3"), verdict(), answer()),
     "questions": (*ASKED, c.Answer(text="yes"), draft(), c.Reject(replan=True), c.Stop(), c.Retry(), draft()),
 }
 
@@ -321,19 +313,6 @@ def test_a_path_is_approved_by_a_service_only_where_the_settings_ask_for_no_appr
         started = c.Say(text="x", workflow="flow", settings=SessionSettings.model_validate({"confirm": confirm}))
         before, event = decided(started, PATH[1], approve)
         assert bool(admissible(before, changed(event, actor="planner"))) == refused
-
-
-def test_the_keeper_may_fail_work_that_a_service_does_not_finish() -> None:
-    session = given(say()).session
-    by = CommandMeta("keeper", NOON, work=session.work)
-    assert decide(session, c.Fail(reason="lost"), by).actor == "keeper"
-
-
-def test_a_user_may_edit_a_path_and_continue_at_rest() -> None:
-    running = given(*PATH, approve).session
-    edited = decide(running, c.EditPath(actions=(act("0"),)), CommandMeta(ANN, NOON, "e1"))
-    asked = decide(given(*TO_DONE).session, c.Continue(), CommandMeta(ANN, NOON, "c1"))
-    assert (edited.actor, asked.actor) == (ANN, ANN)
 
 
 def test_decide_never_returns_an_inadmissible_event() -> None:

@@ -45,11 +45,6 @@ def test_resolving_references_keeps_the_attempt_number_of_a_retry() -> None:
     assert attempts(again)["s2"] == attempts(resolved(again))["s2"] == 2
 
 
-def test_a_failed_step_gets_another_attempt_in_the_next_version() -> None:
-    failed = session_after(c.Start(), finish_action(action_id="t2.s3", ok=False), *REST, begin=planned(PAY))
-    assert attempts(edited(failed, PAY, LOOK)) == {"s3": 2, "s1": 1}
-
-
 def test_an_uncertain_step_keeps_its_key_in_the_next_version() -> None:
     started = session_after(c.Start(), c.ReportUncertain(action_id="t2.s3", reason="crashed"), begin=planned(PAY))
     later = edited(started, PAY, LOOK)

@@ -1,16 +1,14 @@
 """An event names the actions that it ends, so that no reader has to derive them."""
 
-from parley.events import SessionEvent, dump_event, facts
-from parley.events.values import Outcome, PathPlan
+from parley.events import SessionEvent, dump_event
+from parley.events.values import PathPlan
 from shared.domain.kernel import commands as c
 from shared.domain.kernel.evolve import evolve
-from shared.domain.kernel.session import Session
 from shared.domain.rules.admissible import WRONG_CONSEQUENCES, admit
 from shared.domain.rules.consequences import complete
 from tests.unit.domain.spec import (
     LEAVE,
     VERIFYING,
-    Given,
     act,
     allow,
     done,
@@ -50,13 +48,6 @@ def test_folding_ends_only_what_the_event_names() -> None:
         ("1.2", "dependency_failed"),
         ("1.3", "dependency_failed"),
     ]
-
-
-def test_an_action_that_cannot_run_any_more_needs_no_approval() -> None:
-    first, second = act("1.1", ask="a write"), act("1.2", "1.1", ask="a write")
-    refused = given(FREE, turn(first, second)).when(c.Reject(action_id="1.1")).then("approval.denied")
-    assert ended_actions(refused.event) == [("1.2", "dependency_failed")]
-    refused.leaves("verifying", "verifier")
 
 
 def test_an_expired_approval_names_the_actions_that_folding_denies() -> None:
@@ -133,18 +124,3 @@ def test_an_event_that_ends_nothing_stores_no_list() -> None:
     approved = given(FREE, turn(act("1.1", ask="a write"))).when(allow("1.1")).then_event()
     assert b"ended" not in dump_event(approved)
     assert b"ended" not in dump_event(given(*VERIFYING).when(c.Stop()).then_event())
-
-
-def test_complete_adds_the_ended_actions_to_an_event_built_by_hand() -> None:
-    started = given(FREE, turn(*CHAIN), c.Start()).session
-    event = facts.ActionsFinished(
-        id="mine",
-        session_id="s1",
-        version=started.version + 1,
-        at="2030-01-01T12:00:00Z",
-        actor="x",
-        outcomes=(Outcome(action_id="1.1", ok=False),),
-    )
-    after = evolve(started, complete(started, event))
-    assert isinstance(after, Session)
-    Given(after).when(c.VerifyTurn(status="failure", next_action="complete")).then("turn.verified")

@@ -8,16 +8,9 @@ from parley.events.hashing import canonical_hash
 from parley.events.values import Knowledge, Step
 from shared.domain.kernel import commands as c
 from shared.domain.kernel.errors import Invalid, OutOfTurn, Repeated, Stale
-from shared.domain.kernel.session import (
-    MAX_REPAIRS,
-    MAX_WORDS_BYTES,
-    SESSION,
-    Session,
-    review_target,
-)
+from shared.domain.kernel.session import MAX_REPAIRS, MAX_WORDS_BYTES, SESSION, Session, review_target
 from shared.domain.transcript.entries import MAX_BYTES
 from shared.domain.transcript.messages import CHAT_HISTORY, chat_history
-from shared.domain.transcript.newest_within import newest_within
 from shared.domain.turn.batches import find_action
 from tests.unit.domain.spec import (
     NOTES,
@@ -294,10 +287,7 @@ def test_continue_is_refused_while_a_service_works() -> None:
     given(say()).when(c.Continue()).refused(OutOfTurn, "come to rest")
 
 
-@pytest.mark.parametrize(
-    "before",
-    [TO_DONE, (*TO_DONE, c.Continue()), (say(), c.Stop()), (say(), c.Fail(reason="no"))],
-)
+@pytest.mark.parametrize("before", [TO_DONE, (*TO_DONE, c.Continue()), (say(), c.Stop()), (say(), c.Fail(reason="no"))])
 def test_a_completed_session_takes_a_new_request_and_keeps_its_plan(before: tuple[StoryLine, ...]) -> None:
     result = given(*before).when(c.Complete()).then("session.completed")
     result.leaves("resting", "nobody", rest_reason="completed", question=None, resume_phase=None)
@@ -306,10 +296,6 @@ def test_a_completed_session_takes_a_new_request_and_keeps_its_plan(before: tupl
     result.given.when(new_request("more")).then("message.received", intent="request").leaves(
         "planning", "planner", plan=plan
     )
-
-
-def test_a_session_that_failed_after_a_completed_round_can_be_completed() -> None:
-    given(*TO_DONE, c.Complete(), new_request("more"), c.Fail(reason="no")).when(c.Complete()).then("session.completed")
 
 
 @pytest.mark.parametrize("before", [(say(),), TO_PLAN])
@@ -375,13 +361,6 @@ def test_knowledge_of_fifty_messages_stays_within_the_limit() -> None:
     criticised = given(*TO_CODE, *(line for _ in range(50) for line in (say(big), program("y = 2"), checked()))).session
     for session in (attached, steered, criticised):
         assert len(SESSION.dump_json(session)) < MAX_WORDS_BYTES + MAX_BYTES + 60_000
-
-
-def test_the_newest_messages_are_kept() -> None:
-    assert newest_within(("one", "two", "four"), 7) == ("two", "four")
-    assert newest_within(("one", "zwölf"), 6) == ("zwölf",)
-    assert newest_within(("too long",), 1) == ("too long",)
-    assert newest_within((), 7) == ()
 
 
 def test_a_session_with_a_blank_first_message_is_untitled() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from shared.domain.kernel import commands as c
-from shared.domain.kernel.errors import CommandRefused, OutOfTurn
+from shared.domain.kernel.errors import OutOfTurn
 from shared.domain.kernel.session import Session
 from shared.domain.rules.decide import due
 from shared.domain.steps.plan_steps import task_status
@@ -31,9 +31,6 @@ PHASES: dict[str, tuple[StoryLine, ...]] = {
     "not verified yet": RAN,
     "verified": (*RAN, verdict()),
 }
-# In these phases there is a plan that can be cancelled.
-CANCELLABLE = [name for name in PHASES if name not in ("drafted", "verified")]
-COMPLETED = (*RAN, verdict(), GIVE_ANSWER)
 
 
 STATUS = {"drafted": "draft", "in review": "pending_approval", "verified": "completed"}  # all others: executing
@@ -108,24 +105,3 @@ def test_a_stopped_session_rests_at_once_and_a_retry_continues(phase: str) -> No
     finished = {name: state for name, state in status(before).items() if state == "finished"}
     assert finished.items() <= status(retried).items(), "finished steps do not run again"
     assert retried.phase != "resting"
-
-
-@pytest.mark.parametrize("phase", CANCELLABLE)
-def test_a_cancelled_plan_starts_nothing_and_outcomes_are_recorded(phase: str) -> None:
-    cancelled = session_after(c.CancelPlan(), begin=session_after(*PHASES[phase]))
-    assert (cancelled.phase, task_status(cancelled), is_idle(cancelled)) == ("resting", "cancelled", True)
-    assert set(status(cancelled).values()) <= {"started", "finished", "skipped"}
-    if phase == "running":
-        cancelled = record_outcome(cancelled)
-        assert task_status(cancelled) == "cancelled"
-    for again in (c.Start(), c.CancelPlan()):
-        with pytest.raises(CommandRefused):
-            session_after(again, begin=cancelled)
-
-
-@pytest.mark.parametrize("command", [c.Pause(), c.Stop(), c.CancelPlan(), c.Resume()])
-def test_a_completed_plan_stays_completed(command: c.Command) -> None:
-    done = session_after(*COMPLETED)
-    with pytest.raises(CommandRefused):
-        session_after(command, begin=done)  # type: ignore[arg-type]
-    assert task_status(done) == "completed"

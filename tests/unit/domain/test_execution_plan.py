@@ -338,15 +338,6 @@ def test_a_step_whose_failure_is_recorded_late_runs_again() -> None:
     assert (session.phase, status(session)["t2.s2"], undecided_actions(session.turn)) == ("executing", "planned", ())
 
 
-def test_a_version_cannot_be_approved_while_a_step_of_another_runs() -> None:
-    runs = (*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), finish_step("s1"), c.Start(), c.Stop())
-    again = (*runs, edited(LOOK, CANCEL, CHANGED_NOTE))
-    with pytest.raises(OutOfTurn, match="still running"):
-        session_after(*again, approve)
-    session = session_after(*again, finish_step("s2"), approve)
-    assert status(session) == {"t2.s1": "finished", "t2.s2": "finished", "t2.s7": "planned"}
-
-
 # --- after a failed step: retry, skip, change
 
 FAILURE = (verdict("complete", "failure"), c.GiveAnswer(text="One of two.", confidence=0))
@@ -447,11 +438,3 @@ def test_messages_at_rest_are_about_the_plan_until_it_ends() -> None:
     assert (changed.plan.task, changed.phase, changed.words.request) == ("t2", "awaiting_approval", "cancel my order")
     done = (c.Complete(), say("another thing"), plan(LOOK))
     assert session_after(*FAILED_PLAN, *done).task != "t2"
-
-
-def test_a_retry_after_a_stop_runs_the_interrupted_steps_again() -> None:
-    lines = (*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), c.Stop())
-    late = finish_action(action_id="t2.s1", ok=False, cause="stopped")
-    again = session_after(*lines, late, c.Retry())
-    assert (again.phase, attempts(again)) == ("executing", {"t2.s1": 2, "t2.s2": 1})
-    assert [a.spec.id for a in next_batch(again.turn)] == ["t2.s1"]

@@ -320,14 +320,7 @@ def test_only_node_results_are_in_the_flow_state() -> None:
 
 
 def test_tokens_are_counted_for_the_node_that_used_them() -> None:
-    cost: dict[str, Any] = {
-        "cached_tokens": 0,
-        "cost": 0,
-        "latency": 1,
-        "attempt": 1,
-        "model": "m",
-        "role": "executor",
-    }
+    cost: dict[str, Any] = {"cached_tokens": 0, "cost": 0, "latency": 1, "attempt": 1, "model": "m", "role": "executor"}
     call = ModelCall(prompt_tokens=10, completion_tokens=4, action_id="1.1", **cost)
     result = given(*PLANNED, c.Start(), c.RecordUsage(calls=(call, call))).session
     assert result.turn is not None

@@ -14,7 +14,6 @@ from shared.domain.kernel.fast_replace import replace
 from shared.domain.kernel.session import Session, with_words
 from shared.domain.rules.admissible import admit
 from shared.domain.rules.decide import AnyCommand, due
-from shared.domain.transcript.forks import carry_over
 from shared.domain.transcript.queries import questions
 from tests.unit.domain.spec import (
     ASKED,
@@ -26,7 +25,6 @@ from tests.unit.domain.spec import (
     TO_CODE,
     TO_DONE,
     TO_PLAN,
-    Given,
     StoryLine,
     act,
     allow,
@@ -190,10 +188,6 @@ def test_how_messages_count(before: tuple[StoryLine, ...], words: StoryLine, int
     given(*before).when(words).then("message.received", intent=intent)  # type: ignore[arg-type]
 
 
-def test_knowledge_of_a_message_is_kept() -> None:
-    assert given(*TO_PLAN, say("see there", knowledge=(NOTES,)), ANSWERED).session.words.knowledge == (NOTES,)
-
-
 # --- decisions while a message waits for its answer
 
 
@@ -225,13 +219,6 @@ def test_a_decision_applies_while_a_message_is_answered_and_the_message_is_answe
     assert result.session.phase == phase
     assert unread(result.session)[0] == ("well?" if fails else "why?")
     assert (result.session.reply is None) == (phase in ("planning", "coding"))
-
-
-def test_an_approved_change_does_not_begin_before_the_message_is_answered() -> None:
-    change = (request("agentflow"), turn(act("1.1", effect="write", ask="a write")), say("why?"))
-    held = given(*change).when(allow("1.1")).then("approval.given").leaves("executing", "nobody", work=None)
-    held.given.when(ANSWERED).then("remark.answered").leaves("executing", "executor")
-    held.given.when(turn(act("2.1"))).then("offer.made").leaves("executing", "nobody", work=None)
 
 
 def test_a_message_does_not_revive_a_stale_approval() -> None:
@@ -353,12 +340,6 @@ def test_the_budget_of_what_runs_is_asked_for_beside_the_message() -> None:
     given(*asked).when(c.Stop()).then("session.stopped").leaves("resting", "nobody", reply=None, unread=())
 
 
-def test_a_message_is_answered_during_a_pause() -> None:
-    result = given(*TO_PLAN, c.Pause()).when(say("why?")).then("message.received")
-    result.leaves("awaiting_approval", "planner", paused=True)
-    result.given.when(ANSWERED).then("remark.answered").leaves("awaiting_approval", "user", paused=True)
-
-
 def test_a_message_does_not_restart_the_approvals_time_limit() -> None:
     story: tuple[StoryLine, ...] = (*TO_PLAN, say("why?"), say("all"), ANSWERED)
     for ended in range(len(TO_PLAN), len(story) + 1):
@@ -373,15 +354,6 @@ def test_a_message_that_no_work_reads_next_is_answered_after_the_reply() -> None
     result.leaves("awaiting_approval", "generator", unread=("and floats?",))
     drafted = given(*story).when(program("y = 2.0")).then("code.drafted")
     drafted.leaves("coding", "generator", unread=("and floats?",))
-
-
-def test_a_fork_keeps_the_message_unread() -> None:
-    parent = given(*TO_PLAN, say("floats")).session
-    fork = c.Fork(parent_id="s1", parent_version=parent.version, carried=carry_over(parent))
-    child = evolve(Session("s2"), Given(Session("s2")).when(fork).then_event())
-    assert (child.phase, child.reply, unread(child)) == ("awaiting_approval", None, ("floats",))
-    drafted = given(approve, begin=child).when(program()).then("code.drafted")
-    drafted.leaves("verifying", "verifier", unread=())
 
 
 def test_a_draft_without_a_message_begins_no_round() -> None:

@@ -24,9 +24,7 @@ def test_a_message_that_is_none_of_the_options_is_answered_beside_the_question(b
 
 
 @pytest.mark.parametrize("answer_to_it", [say("blue"), say(" Blue."), c.Answer(text="blue!")])
-def test_an_option_answers_the_question_also_before_a_message_is_answered(
-    answer_to_it: StoryLine,
-) -> None:
+def test_an_option_answers_the_question_also_before_a_message_is_answered(answer_to_it: StoryLine) -> None:
     for between in ((), (say("which do you like?"),)):
         answered = given(*CALL_ASKS, WHICH, *between).when(answer_to_it).then("question.answered", text="blue", key="2")  # type: ignore[arg-type]
         answered.leaves("executing", "nobody" if between else "executor", question=None)

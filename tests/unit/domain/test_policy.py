@@ -1,6 +1,5 @@
 """The domain's ruling on a planned call: proceed, mutate, skip, require approval or deny."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ from tests.unit.domain.spec import (
     allow,
     answer,
     done,
-    feedback,
     given,
     new_request,
     request,
@@ -174,29 +172,6 @@ def test_the_order_of_arguments_does_not_change_a_call() -> None:
 # --- approvals and turns
 
 
-def test_a_failed_write_stops_only_its_dependents() -> None:
-    pair = (write("1.1"), write("1.2", arguments={"order": 2}), write("1.3", "1.1", arguments={"order": 3}))
-    started = (*WITHOUT_APPROVALS, turn(*pair), c.Start(), done("1.1", ok=False))
-    result = given(*started).when(done("1.2")).then("actions.finished").leaves("verifying", "verifier")
-    assert [status(result.session, action_id) for action_id in ("1.1", "1.2", "1.3")] == [
-        "failed",
-        "finished",
-        "skipped",
-    ]
-
-
-@pytest.mark.parametrize("message", [say, feedback])
-def test_a_message_at_an_approval_drops_nothing_before_an_offer_is_taken(message: Callable[[str], c.Say]) -> None:
-    waiting = given(*ASKING, turn(write("1.1"), write("1.2", arguments={"order": 2})), allow("1.1"))
-    said = waiting.when(message("wait, only the second")).then("message.received", intent="remark")
-    said.leaves("awaiting_approval", "planner", turn=waiting.session.turn)
-    offered = said.given.when(turn(write("2.1"))).then("offer.made").leaves("awaiting_approval", "user")
-    assert offered.session.turn == waiting.session.turn
-    taken = offered.given.when(c.TakeOffer()).then("turn.planned").leaves("awaiting_approval", "user")
-    assert [(deed.id, deed.status) for deed in taken.session.memory.deeds] == [("1.1", "skipped"), ("1.2", "skipped")]
-    assert status(taken.session, "2.1") == "planned"
-
-
 def test_a_message_while_a_batch_runs_is_answered_before_an_approved_change_begins() -> None:
     later = (act("1.1"), write("1.2", "1.1"))
     asked = given(*ASKING, turn(*later), c.Start(), say("hurry")).when(done()).then("actions.finished")
@@ -227,13 +202,6 @@ def test_a_call_cannot_be_approved_once_the_user_has_denied_its_tool() -> None:
     waiting = given(*ASKING, turn(write("1.1")), c.Remember(tool="orders", policy="deny"))
     waiting.when(allow("1.1")).refused(OutOfTurn, "denied in this session")
     waiting.when(c.Reject(action_id="1.1")).then("approval.denied").leaves("verifying", "verifier")
-
-
-def test_a_paused_agentflow_starts_no_action_until_it_is_resumed() -> None:
-    paused = given(*ASKING, turn(act("1.1"), write("1.2", "1.1")), c.Start(), c.Pause())
-    waiting = paused.when(done()).then("actions.finished").leaves("awaiting_approval", "user", paused=True)
-    yes = waiting.given.when(allow("1.2")).then("approval.given").leaves("executing", "nobody", work=None)
-    yes.given.when(c.Resume()).then("session.resumed").leaves("executing", "executor", paused=False)
 
 
 @pytest.mark.parametrize("phase", ["planning", "verifying", "answering"])

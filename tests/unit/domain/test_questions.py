@@ -14,11 +14,9 @@ from tests.unit.domain.spec import (
     ANSWERING,
     ASKED,
     CHECKING,
-    CODING,
     EXECUTING,
     GIVE_UP,
     NOON,
-    NOTES,
     RAISE,
     TO_DONE,
     TO_PLAN,
@@ -44,16 +42,6 @@ def test_the_planner_asks_and_gets_the_answer() -> None:
     after.leaves("planning", "planner", unread=("yes",), question=None)
     after.given.when(c.Answer(text="yes")).refused(OutOfTurn, "No question")
     after.given.when(draft()).then("plan.drafted").leaves("awaiting_approval", "user", unread=())
-
-
-def test_a_file_in_an_answer_is_added_to_the_session() -> None:
-    result = given(*ASKED).when(say("see there", knowledge=(NOTES,))).then("message.received", intent="feedback")
-    result.leaves("planning", "planner", knowledge=(NOTES,), unread=("see there",))
-
-
-def test_the_answer_to_the_generator_returns_to_the_generator() -> None:
-    result = given(*CODING, c.Ask(text="floats?")).when(say("yes")).then("question.answered")
-    result.leaves("coding", "generator", unread=("yes",))
 
 
 @pytest.mark.parametrize("before", [CHECKING, VERIFYING, ANSWERING, EXECUTING])
@@ -97,10 +85,6 @@ def test_the_user_chooses_how_far_to_raise_the_budget() -> None:
     result = given(*over(token_budget=100)).when(c.RaiseBudget(tokens=500)).then("budget.raised", tokens=500)
     result.leaves("coding", "generator")
     assert result.session.settings.token_budget == 600
-
-
-def test_a_budget_cannot_be_raised_by_zero() -> None:
-    given(*over(token_budget=100)).when(c.RaiseBudget()).refused(Invalid, "By how much")
 
 
 def test_giving_up_stops_and_can_be_retried() -> None:

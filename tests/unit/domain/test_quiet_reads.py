@@ -106,14 +106,7 @@ def test_no_quiet_read_starts_while_the_session_is_paused() -> None:
     assert ended.given.when(c.Resume()).then("session.resumed").leaves("executing", "executor").event.begins == ()
 
 
-@pytest.mark.parametrize(
-    "not_quiet",
-    [
-        {"ask": "look first"},
-        {"effect": "write"},
-        {"quiet": False},
-    ],
-)
+@pytest.mark.parametrize("not_quiet", [{"ask": "look first"}, {"effect": "write"}, {"quiet": False}])
 def test_only_a_read_without_approval_can_be_quiet(not_quiet: dict[str, object]) -> None:
     spec = act("1.1", **{"quiet": True, **not_quiet})  # type: ignore[arg-type]
     assert given(WITHOUT_APPROVALS).when(turn(spec)).then("turn.planned").event.begins == ()

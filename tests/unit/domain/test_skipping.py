@@ -189,10 +189,7 @@ def test_retry_keeps_given_outputs() -> None:
         *FAILURE,
     )
     again = session_after(*stopped, c.Retry())
-    assert (status(again), attempts(again)) == (
-        {"t2.s1": "skipped", "t2.s2": "planned"},
-        {"t2.s1": 1, "t2.s2": 2},
-    )
+    assert (status(again), attempts(again)) == ({"t2.s1": "skipped", "t2.s2": "planned"}, {"t2.s1": 1, "t2.s2": 2})
 
 
 def test_before_a_plan_runs_there_are_no_dependents_to_skip() -> None:

@@ -234,13 +234,6 @@ def test_an_edit_during_a_batch_lets_it_end_and_starts_no_other() -> None:
     assert status(again) == {"t2.s1": "finished", "t2.s2": "planned", "t2.s9": "planned"}
 
 
-def test_a_running_step_cannot_be_edited() -> None:
-    changed_look = LOOK.model_copy(update={"arguments": {"order": "#W2"}})
-    given(*RUNS).when(edited(changed_look, CANCEL)).refused(Invalid, "Step 1 (s1) has already started")
-    changed_cancel = CANCEL.model_copy(update={"arguments": {"order": "#W2"}})
-    assert session_after(*RUNS, edited(LOOK, changed_cancel)).phase == "awaiting_approval"
-
-
 def test_a_running_plan_can_be_edited_at_any_time() -> None:
     moments: dict[str, tuple[StoryLine, ...]] = {
         "executing": APPROVED,
@@ -259,11 +252,6 @@ def test_a_running_plan_can_be_edited_at_any_time() -> None:
 
 def _ask(session: Session) -> c.Ask:
     return c.Ask(text="Which?", about="action", action_id="t2.s8")
-
-
-def test_an_edit_is_refused_while_another_version_is_drafted() -> None:
-    drafting = (*DRAFTED, plan(LOOK), c.Reject(version=2), say("otherwise"))
-    given(*drafting).when(edited(LOOK, NEW)).refused(OutOfTurn, "Stop it first")
 
 
 def test_an_uncertain_outcome_after_an_edit_needs_approval_before_a_new_run() -> None:

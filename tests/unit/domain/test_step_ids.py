@@ -13,10 +13,7 @@ REVISIONS: dict[str, tuple[list[tuple[str, str | None]], list[str]]] = {
     "another order": ([("Print", None), ("Ask", None), ("Draw", None)], ["s3", "s1", "s2"]),
     "one reworded": ([("Ask", None), ("Draw it", None), ("Print", None)], ["s1", "s2", "s3"]),
     "named by the model": ([("Print it all", "s3"), ("Ask", None)], ["s3", "s1"]),
-    "given twice": (
-        [("Ask", "s1"), ("Ask again", "s1"), ("Draw", None), ("End", None)],
-        ["s1", "s4", "s2", "s5"],
-    ),
+    "given twice": ([("Ask", "s1"), ("Ask again", "s1"), ("Draw", None), ("End", None)], ["s1", "s4", "s2", "s5"]),
     "an unknown id": ([("Wait", "s9"), ("Ask", None)], ["s4", "s1"]),
 }
 

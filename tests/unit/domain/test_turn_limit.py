@@ -10,19 +10,7 @@ from shared.domain.kernel import commands as c
 from shared.domain.kernel import wording
 from shared.domain.kernel.errors import OutOfTurn
 from shared.worker import WorkContext
-from tests.unit.domain.spec import (
-    StoryLine,
-    act,
-    allow,
-    answer,
-    done,
-    given,
-    new_request,
-    request,
-    say,
-    turn,
-    verdict,
-)
+from tests.unit.domain.spec import StoryLine, act, allow, answer, done, given, new_request, request, say, turn, verdict
 
 ONE_TURN = (request("agentflow", max_turns=1), turn(), c.Start(), done(), verdict("continue"))
 ASKED = (*ONE_TURN, c.Ask(about="turns", text="?"))

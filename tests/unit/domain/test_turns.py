@@ -66,17 +66,6 @@ def test_a_batch_is_started_once() -> None:
     given(*TWO_BATCHES, c.Start(), done("1.1")).when(c.Start()).refused(OutOfTurn, "running already")
 
 
-def test_direct_and_indirect_dependents_of_a_failed_action_are_skipped() -> None:
-    story = (*AGENTFLOW, turn(act("1.1"), act("1.2", "1.1"), act("1.3", "1.2"), act("1.4")), c.Start(), done("1.4"))
-    result = given(*story).when(done("1.1", ok=False)).then("actions.finished").leaves("verifying", "verifier")
-    assert [status(result.session, action_id) for action_id in ("1.1", "1.2", "1.3", "1.4")] == [
-        "failed",
-        "skipped",
-        "skipped",
-        "finished",
-    ]
-
-
 @pytest.mark.parametrize(
     ("actions", "text"),
     [
@@ -196,20 +185,6 @@ def test_replanning_while_actions_wait_for_approval_drafts_another_plan() -> Non
     story = (request("flow"), *A_PATH, c.Start(), done(), verdict("continue"))
     waiting = given(*story, turn(act("2.1", ask="a write")))
     waiting.when(c.Reject(replan=True)).then("plan.rejected").leaves("planning", "planner", turn=None)
-
-
-def test_an_expired_approval_denies_the_actions() -> None:
-    actions = given(*NEED_APPROVAL, *LOOKED, allow("1.1"))
-    assert actions.session.since_version == 4
-    actions.when(c.Expire(requested_version=1)).refused(OutOfTurn, "has been decided")
-    result = actions.when(c.Expire(requested_version=4)).then("approval.expired", requested_version=4, denied=("1.2",))
-    result.leaves("executing", "executor")
-    assert [status(result.session, action_id) for action_id in ("1.1", "1.2", "1.3")] == [
-        "approved",
-        "denied",
-        "finished",
-    ]
-    result.given.when(c.Expire(requested_version=4)).refused(OutOfTurn)
 
 
 def test_a_session_whose_plan_approval_expired_rests_and_a_retry_restores_the_review() -> None:
@@ -422,14 +397,6 @@ def test_the_verdict_decides_the_plans_status(next_action: str, verdict_status: 
     result = given(*story).when(verdict(next_action, verdict_status)).then("turn.verified")
     assert result.session.plan is not None
     assert result.session.plan.status == plan_status
-
-
-def test_outcomes_are_recorded_after_the_plan_is_cancelled() -> None:
-    work = given(*steps_plan(), approve).session.work
-    result = given(*steps_plan(), approve, c.Start()).when(c.CancelPlan()).then("plan.cancelled", plan_version=2)
-    result.leaves("resting", "nobody", rest_reason="stopped")
-    assert [status(result.session, action_id) for action_id in ("1.1", "1.2")] == ["started", "skipped"]
-    result.given.when(done("1.1"), "executor", work=work).then("actions.finished").leaves("resting", "nobody")
 
 
 def test_the_limits_of_a_turn_apply_to_new_turns_but_not_to_stored_events() -> None:

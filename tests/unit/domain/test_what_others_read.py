@@ -6,7 +6,6 @@ from parley.events import facts
 from parley.events.offers import OfferedCode, OfferedPlan, OfferedTurn
 from parley.events.values import FileRef, NodeProposal, PathPlan, Step
 from shared.domain.kernel import commands as c
-from shared.domain.kernel.errors import Stale
 from shared.domain.kernel.evolve import evolve
 from shared.domain.kernel.fast_replace import replace
 from shared.domain.kernel.state_names import OFFER_STATE, REPLYING_STATE, options, rest_reason, shown_state, state_name
@@ -150,15 +149,6 @@ def test_no_action_starts_before_earlier_ones_have_ended_or_while_one_waits_for_
     later = replace(given(*STARTED).session, version=9, work=c.Work(service="executor", version=9))
     assert actions_to_start(later) == ()
     assert actions_to_start(replace(given(*TO_ALLOW).session, phase="executing")) == ()
-
-
-def test_a_program_is_taken_for_its_plan_only() -> None:
-    session = given(*TO_CODE, say("floats")).session
-    offered = facts.OfferMade(
-        id="x", session_id="s1", version=7, at=NOON, actor="generator", draft=OfferedCode(code="x = 2.0")
-    )
-    beside = given(offered, c.DeletePlan(), begin=session)
-    beside.when(c.TakeOffer()).refused(Stale, "The plan has changed since this program was offered")
 
 
 def test_a_retry_of_what_is_gone_goes_on_without_it() -> None:

@@ -12,13 +12,7 @@ from shared.domain.kernel import commands as c
 from shared.domain.kernel.commands import CommandMeta, Work
 from shared.domain.kernel.errors import CommandRefused
 from shared.domain.kernel.evolve import evolve
-from shared.domain.kernel.session import (
-    SERVICE_OF,
-    SESSION,
-    Session,
-    review_target,
-    undecided_actions,
-)
+from shared.domain.kernel.session import SERVICE_OF, SESSION, Session, review_target, undecided_actions
 from shared.domain.kernel.state import Action
 from shared.domain.plan.policy import STRENGTH, policy_of
 from shared.domain.rules.admissible import admit
