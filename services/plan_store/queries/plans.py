@@ -21,7 +21,7 @@ from services.plan_store.queries.sessions import (
 )
 from shared import store_api as api
 from shared.domain.plan.text import plan_text
-from shared.domain.transcript.newest_within import newest_within
+from shared.domain.transcript.compaction import newest_within
 from shared.store_api import PlanDiff, PlanOrigin, PlanRecord, StepChange
 
 # when the session's newest plan, its status or a step last changed

@@ -1,7 +1,8 @@
-"""How a transcript is kept within a limit: the oldest entries are left out in steps, and a long one is cut. Pure."""
+"""How texts and a transcript are kept within a limit: the oldest are left out, and a long entry is cut. Pure."""
 
 import json
 import re
+from collections.abc import Callable
 
 from shared.domain.kernel.fast_replace import replace
 from shared.domain.transcript.dialogue import TranscriptEntry
@@ -11,6 +12,20 @@ MIN_TEXT = 20  # characters that a cut leaves of each text of a reply, at least
 NOTE = 60  # bytes of the note on what is left out
 CUT = "…"
 BETWEEN_WORDS = re.compile(r"\s|[;。、，；]|,(?!\d)|(?<!\d),")  # and not within a number
+
+
+def newest_within[T](items: tuple[T, ...], limit: int, text: Callable[[T], str] = str) -> tuple[T, ...]:
+    """The last items whose texts have at most `limit` bytes together; always at least the last one.
+
+    Every worker receives the whole session and every prompt its messages, so neither may grow without bound.
+    """
+    newest: list[T] = []
+    for item in reversed(items):
+        limit -= len(text(item).encode())
+        if newest and limit < 0:
+            break
+        newest.append(item)
+    return tuple(reversed(newest))
 
 
 def within(entries: tuple[TranscriptEntry, ...], limit: int) -> tuple[TranscriptEntry, ...]:

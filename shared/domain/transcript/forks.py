@@ -9,8 +9,8 @@ from shared.domain.kernel.actors import USER_PREFIX
 from shared.domain.kernel.fast_replace import replace
 from shared.domain.kernel.session import MAX_WORDS_BYTES, Counts, Session, SessionAnswer
 from shared.domain.kernel.state import Code, Plan
+from shared.domain.transcript.compaction import newest_within
 from shared.domain.transcript.dialogue import TranscriptEntry, UnreadMessage, Words
-from shared.domain.transcript.newest_within import newest_within
 from shared.domain.turn.batches import leave_turn
 
 

@@ -24,9 +24,9 @@ from shared.domain.kernel.session import (
 )
 from shared.domain.kernel.state import DEFAULT_RULES, Plan
 from shared.domain.steps.plan_steps import is_unfinished
+from shared.domain.transcript.compaction import newest_within
 from shared.domain.transcript.dialogue import Offer, UnreadMessage
 from shared.domain.transcript.memory import begin_request
-from shared.domain.transcript.newest_within import newest_within
 from shared.domain.turn.batches import hold, leave_turn, mark_actions
 
 MAX_TEXT = 50_000  # characters of a service's reply
