@@ -57,8 +57,12 @@ def protocol_md() -> str:
 def _messages(
     side: str, models: Iterable[type[BaseModel]], examples: Mapping[str, Any], *, without: tuple[str, ...]
 ) -> str:
-    kinds = ((model, get_args(model.model_fields["type"].annotation)[0]) for model in models)
-    return "\n".join(section(model, f"{side}: {kind}", without=without, data=examples[kind]) for model, kind in kinds)
+    kinds = {model: str(get_args(model.model_fields["type"].annotation)[0]) for model in models}
+    if missing := kinds.values() - examples.keys():
+        raise SystemExit(f"{', '.join(sorted(missing))}: no example; add it to scripts/gen_conversation.py")
+    return "\n".join(
+        section(model, f"{side}: {kind}", without=without, data=examples[kind]) for model, kind in kinds.items()
+    )
 
 
 def _requests() -> list[tuple[str, str]]:
