@@ -6,7 +6,6 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-import nats
 import nats.errors
 import structlog
 from nats.aio.client import Client
@@ -108,7 +107,13 @@ async def connect(settings: Settings, name: str, on_reconnect: Callable[[], Awai
     arguments = address(settings).options | defaults | {"reconnected_cb": reconnected, "pending_size": 0}
 
     async def attempt() -> Client:
-        client = await nats.connect(**arguments)
+        client = Client()
+
+        async def disconnected() -> None:
+            if not client.is_closed:  # closing it is no trouble, and a command of the terminal does so at its end
+                await defaults["disconnected_cb"]()
+
+        await client.connect(**arguments | {"disconnected_cb": disconnected})
         if problem := payload_problem(client):
             await client.close()
             raise nats.errors.Error(problem)

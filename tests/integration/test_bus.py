@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import structlog
 from nats.aio.client import Client
 
 from shared.bus import Bus, BusUnavailable, Delivery, Unprocessable, subscribers
@@ -181,6 +182,14 @@ async def test_faststream_writes_no_lines_beside_those_of_the_service(
 
 
 @pytest.mark.redelivers
+async def test_closing_a_connection_is_no_trouble(settings: Settings) -> None:
+    bus = Bus(settings, "cli")
+    with structlog.testing.capture_logs() as lines:
+        await bus.connect()
+        await bus.stop()
+    assert lines == []
+
+
 async def test_messages_of_a_crashed_replica_are_redelivered_after_ack_wait(settings: Settings, bus: Bus) -> None:
     await store(bus, b"work")
     crashed = await bus.client.jetstream().pull_subscribe_bind(stream="SESSIONS", durable="planner")
