@@ -44,7 +44,7 @@ def answer_call(prompt: ParsedPrompt) -> dict[str, Any] | None:
             return more_tools(missing)
         return nothing_to_do(f"There is no tool {missing} in this session, so I could not call it.")
     if prompt["problems"] and not any(was_answered(call.tool, prompt["problems"]) for call in requested):
-        return nothing_to_do(f"The call cannot be made: {prompt['problems']}")
+        return nothing_to_do(f"The call cannot be made: {prompt.complaint}")
     names = ", ".join(call.tool for call in requested)
     return turn(
         f"The request names the tool and its arguments: {names}.",

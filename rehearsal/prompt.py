@@ -51,6 +51,11 @@ class ParsedPrompt:
         return [line for line in self[tag].splitlines() if line.strip()]
 
     @property
+    def complaint(self) -> str:
+        """Why the last proposal was not accepted, for people: without the proposal itself."""
+        return "\n".join(line for line in self.lines("problems") if not line.startswith("You proposed: "))
+
+    @property
     def feedback(self) -> list[str]:
         """What the person said since the last plan, or, where tools are used, since the request."""
         whole = self.task in ("turn", "turn_verdict", "answer")

@@ -69,7 +69,7 @@ def _if_impossible(prompt: ParsedPrompt, overview: Resolution, calls: Sequence[C
             f"It cannot be done: this session has no tools to {needed}."
         )
     if prompt["problems"] and all(re.search(rf"\b{call.tool}\b", prompt["problems"]) for call in calls):
-        return nothing_to_do(f"It cannot be done: {prompt['problems']}")
+        return nothing_to_do(f"It cannot be done: {prompt.complaint}")
     return None
 
 

@@ -63,3 +63,12 @@ def test_unclear_feedback_leads_to_a_question_and_each_option_to_a_plan(feedback
         assert changed["steps"]
         assert feedback in changed["notes"]
     assert tuple(reply["options"]) == CHANGES
+
+
+def test_a_refused_call_is_explained_without_the_reply_that_proposed_it() -> None:
+    problems = 'get_order: no order #W1.\nYou proposed: {"actions":[{"tool":"get_order"}]}'
+    tools = '{"name": "get_order", "arguments": {"order_id": {"type": "string"}}}'
+    reply = reply_to(
+        "turn", request='Call get_order with {"order_id": "#W1"}', tools=tools, problems=problems, turn="1 of 20"
+    )
+    assert reply == {"kind": "nothing_to_do", "reason": "The call cannot be made: get_order: no order #W1."}
