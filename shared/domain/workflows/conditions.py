@@ -88,10 +88,6 @@ def ends_nothing(session: Session, event: facts.ApprovalExpired) -> bool:
     return not event.unanswered and not event.denied
 
 
-def executes(session: Session, event: facts.ActionsWaiting) -> bool:
-    return session.phase == "executing"
-
-
 def ends_wait(session: Session, event: facts.ActionWaited) -> bool:
     return event.end is not None
 

@@ -61,7 +61,7 @@ EVENTS: Edges = {
         Edge("resting", on.ends_nothing, rests="stopped", resumes=on.own_phase),
         Edge("batch"),
     ),
-    "actions.waiting": (Edge("batch", on.executes), Edge(None)),
+    "actions.waiting": (Edge("batch"),),
     "action.waited": (Edge("goes_on", on.ends_wait), Edge(None)),
     "actions.finished": OUTCOME,
     "action.uncertain": OUTCOME,

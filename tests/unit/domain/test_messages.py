@@ -47,6 +47,7 @@ from tests.unit.domain.spec import (
     unread,
     verdict,
 )
+from tests.unit.domain.test_waiting_steps import WAIT, approved_plan, wait
 
 ANSWERED = c.AnswerRemark(text="Because it is short.")
 DONE_TURN = (request("agentflow"), turn(), c.Start(), done(), verdict(), answer())
@@ -316,7 +317,7 @@ def test_a_question_in_reply_to_a_message_about_actions_is_said_in_words() -> No
     assert same(asked.session, given(*TO_ALLOW).session)
 
 
-@pytest.mark.parametrize("before", [*IN_REVIEW, *AT_REST])
+@pytest.mark.parametrize("before", [*IN_REVIEW, *AT_REST, (*approved_plan(WAIT), wait("s2"))])
 def test_a_message_is_answered_once_the_budget_for_it_is_raised(before: tuple[StoryLine, ...]) -> None:
     budget = (*before, say("why?"), c.Ask(text="more?", about="budget"))
     given(*budget).when(c.Ask(text="more?", about="budget"), work=given(*before, say("why?")).session.reply).refused(
