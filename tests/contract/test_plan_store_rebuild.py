@@ -9,14 +9,15 @@ from sqlalchemy import func, select
 
 from services.plan_store import tables as t
 from services.plan_store.database import ProjectionDatabase, RowChange, Upsert
-from services.plan_store.operations import log_replay, shadow_tables
+from services.plan_store.operations import health, log_replay, shadow_tables
+from services.plan_store.operations.health import DatabaseAheadOfLog, check_database_not_ahead
 from services.plan_store.operations.rebuild import RebuildRefused, rebuild_from
 from services.plan_store.projection.history import FoldedMessage
 from services.plan_store.projection.projector import Projector
 from services.plan_store.projection.rows import changes_for
 from shared.domain.kernel import commands as c
 from shared.domain.kernel.commands import CommandMeta
-from shared.log import StoredMessage, fork
+from shared.log import LogExtent, StoredMessage, fork
 from shared.testing import InMemoryLog, session_ids
 from tests.support.plan_store import rows
 from tests.support.stories import Conversation
@@ -254,3 +255,29 @@ async def test_a_session_that_cannot_be_written_does_not_block_others(
 def test_the_digest_of_a_release_is_of_code_that_exists() -> None:
     for folder in shadow_tables.RULES:
         assert any((shadow_tables.ROOT / folder).rglob("*.py")), folder
+
+
+class NewLeadersLog(InMemoryLog):
+    """A cluster's log whose new leader has the last message only at the third look, or never."""
+
+    def __init__(self, *, missing: float) -> None:
+        super().__init__()
+        self.clustered, self._missing = True, missing
+
+    async def extent(self) -> LogExtent:
+        self._missing -= 1
+        whole = await super().extent()
+        return whole._replace(last=whole.last - 1) if self._missing > 0 else whole
+
+
+async def test_a_new_leader_is_waited_for_before_the_database_counts_as_ahead(
+    projector: Projector, database: ProjectionDatabase, log: RecordingLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await three_sessions(log, projector)
+    monkeypatch.setattr(health, "EXTENT_INTERVAL", 0)
+    late, broken = NewLeadersLog(missing=3), NewLeadersLog(missing=float("inf"))
+    late.messages = broken.messages = log.messages
+    await check_database_not_ahead(database, late)
+    monkeypatch.setattr(health, "ELECTION_TIMEOUT", 0)
+    with pytest.raises(DatabaseAheadOfLog):
+        await check_database_not_ahead(database, broken)

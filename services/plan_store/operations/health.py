@@ -32,6 +32,7 @@ from shared.unavailable import Unavailable
 log = structlog.get_logger("plan_store")
 MIN_PAUSE, MAX_PAUSE = 15.0, 300.0  # seconds between two counts
 PAUSE_FACTOR = 100  # times the last count's duration, so that a large database is not read all the time
+ELECTION_TIMEOUT, EXTENT_INTERVAL = 15.0, 0.5  # seconds until a new leader has all messages, and between two looks
 OTHER = "other"  # any consumer that Parley does not know
 
 
@@ -160,14 +161,16 @@ async def check_database_not_ahead(database: ProjectionDatabase, log: StoreLog) 
         )
     if newest == 0:
         return  # at the first start there may be no stream yet
-    last = (await log.extent()).last
-    if newest > last:
-        raise DatabaseAheadOfLog(
-            f"The database has messages up to position {newest}, the log only up to {last}: NATS was brought back "
-            "from a backup or has lost its newest messages, or NATS_URL or DATABASE_URL is another one's. Bring back "
-            "what is missing. If both are right, run `parley rebuild`, which keeps only what the log has, then start "
-            "plan_store again."
-        )
+    deadline = time.monotonic() + (ELECTION_TIMEOUT if log.clustered else 0)
+    while newest > (last := (await log.extent()).last):  # a new leader may not have applied all that was agreed on
+        if time.monotonic() >= deadline:
+            raise DatabaseAheadOfLog(
+                f"The database has messages up to position {newest}, the log only up to {last}: NATS was brought back "
+                "from a backup or has lost its newest messages, or NATS_URL or DATABASE_URL is another one's. Bring "
+                "back what is missing. If both are right, run `parley rebuild`, which keeps only what the log has, "
+                "then start plan_store again."
+            )
+        await asyncio.sleep(EXTENT_INTERVAL)
 
 
 async def run_counts(database: ProjectionDatabase) -> None:
