@@ -33,6 +33,8 @@ def main() -> int:
                 processors=[structlog.processors.TimeStamper(fmt="iso"), structlog.processors.JSONRenderer()],
             )
             report = asyncio.run(_until_signal(config, folder))
+            if report:
+                (folder / "report.txt").write_text("\n".join(report.lines()))
     finally:
         if (report and report.passed) and not args.keep:
             shutil.rmtree(folder, ignore_errors=True)
