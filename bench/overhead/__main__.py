@@ -5,6 +5,7 @@ into docs/benchmarks.md, and the short one into README.md. All other files are t
 """
 
 import argparse
+import asyncio
 import logging
 import os
 import resource
@@ -15,7 +16,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import structlog
-import uvloop
 
 from bench.overhead import gateway, growth, markdown_tables, pipeline, processes, recording
 from bench.overhead.workloads import CONVERSATION, WORKLOADS
@@ -152,7 +152,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 20_000)), hard))
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     for name in args.only or PARTS:
-        report = uvloop.run(run(name, TINY if args.tiny else FULL))
+        report = asyncio.run(run(name, TINY if args.tiny else FULL))
         print(report.text, flush=True)
         if args.write:
             markdown_tables.replace_section(

@@ -1,5 +1,7 @@
 """The benchmark of Parley's overhead runs, here with few sessions; the tests check no times."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,9 @@ from bench.overhead import markdown_tables, pipeline, processes, recording
 from bench.overhead.growth import measure_growth
 from bench.overhead.load_generator import LoadResult
 from bench.overhead.workloads import CONVERSATION, WORKLOADS
+from tests.support.timeouts import WAIT_TIMEOUT
+
+ROOT = Path(__file__).resolve().parents[2]
 
 STAGES = {  # the services with work in each kind of session, in order
     "conversation": ["planner", "generator", "verifier"],
@@ -58,3 +63,11 @@ async def test_long_conversations_and_growth_are_measured(tmp_path: Path) -> Non
     assert markdown_tables.stage_table([run], [run]).count("\n") == 2 + 2 * 4
     assert "| 1 | 2 |" in markdown_tables.throughput_table([run], [run])
     assert markdown_tables.growth_table([grown]).splitlines()[2].startswith("| 2 | ")
+
+
+@pytest.mark.long
+def test_the_command_prints_its_tables() -> None:
+    command = (sys.executable, "-m", "bench.overhead", "--tiny", "--only", "durable")
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=WAIT_TIMEOUT, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "| conversations at once |" in done.stdout
