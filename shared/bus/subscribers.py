@@ -93,6 +93,8 @@ class Pull:
     async def start(self) -> None:
         """Wait until the consumer is provisioned, then subscribe and pull. Declares nothing."""
         await wait_until_provisioned(self._client(), self._durable)
+        if self._stopping:
+            return
         connection = self._subscriber.connection
         inbox = connection.new_inbox()
         self._subscription = await connection.subscribe(inbox, cb=self._received)
@@ -108,7 +110,10 @@ class Pull:
             if free > 0 and not self._expected and connection.is_connected:  # else it would be buffered and sent late
                 self._expected, lost_at = free, _now() + PULL_TIMEOUT + EXPIRY_MARGIN
                 request = {"batch": free, "expires": int(PULL_TIMEOUT * 1e9)}
-                await connection.publish(subject, json.dumps(request).encode(), reply=inbox)
+                try:
+                    await connection.publish(subject, json.dumps(request).encode(), reply=inbox)
+                except NATS_ERRORS as error:  # counts as lost: pulling must not end with it
+                    log.warning("pull_failed", consumer=self._durable.name, error=repr(error))
             try:
                 async with asyncio.timeout_at(lost_at if self._expected else None):
                     await self._may_pull.wait()
@@ -143,9 +148,10 @@ class Pull:
         self._may_pull.set()
 
     async def stop(self, grace: float) -> None:
-        """Stop pulling, and wait for running handlers. After `grace` seconds cancel the rest: others continue.
+        """Stop pulling, and wait for running handlers. After `grace` seconds cancel the rest, whose messages other
+        replicas take over.
 
-        A cancelled handler has CANCEL_GRACE seconds to record its outcome: without a log that could take for ever.
+        A cancelled handler has CANCEL_GRACE seconds to record its outcome: while NATS is away that could take for ever.
         """
         self._stopping = True
         for task in self._background:

@@ -8,9 +8,10 @@ from typing import Any, cast
 import pytest
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.errors import OutboundBufferLimitError
 from nats.js import JetStreamContext
 
-from shared.bus import Bus, Delivery
+from shared.bus import Bus, Delivery, subscribers
 from shared.bus.broker import Broker
 from shared.settings import Settings
 from tests.support.timeouts import WAIT_TIMEOUT
@@ -26,6 +27,7 @@ class Server:
     def __init__(self) -> None:
         self.requested: asyncio.Queue[int] = asyncio.Queue()
         self.acknowledged: list[bytes] = []
+        self.fails: list[Exception] = []  # raised by the next pull requests
         self.deliver: Callable[[Msg], Awaitable[None]] | None = None
         self.drained: Callable[[], Awaitable[None]] | None = None
 
@@ -41,6 +43,8 @@ class Server:
             await self.drained()
 
     async def publish(self, subject: str, body: bytes, *, reply: str = "") -> None:
+        if reply and self.fails:
+            raise self.fails.pop()
         if reply:
             assert subject == "$JS.API.CONSUMER.MSG.NEXT.SESSIONS.planner"
             self.requested.put_nowait(json.loads(body)["batch"])
@@ -184,3 +188,12 @@ async def test_messages_that_arrive_during_shutdown_are_released(work: Work) -> 
     await work.broker.stop()
     assert work.server.acknowledged == [b"-NAK"]
     assert work.started.empty()
+
+
+async def test_a_pull_request_that_cannot_be_sent_is_sent_again(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert await work.server.next_request() == SLOTS
+    monkeypatch.setattr(subscribers, "PULL_TIMEOUT", 0)
+    monkeypatch.setattr(subscribers, "EXPIRY_MARGIN", 0)
+    work.server.fails.append(OutboundBufferLimitError())
+    await work.server.status("408")
+    assert await work.server.next_request() == SLOTS
