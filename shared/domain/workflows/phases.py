@@ -1,4 +1,4 @@
-"""All phases in one table: which phase follows which event, and under which condition.
+"""Which phase follows which event, and under which condition.
 
 `EVENTS` has the events whose edges all workflows share, `ROWS` the edges that several events lead to. The edges of
 plans, code, turns and answers are in the file of their workflow.
@@ -106,7 +106,7 @@ ROWS: Mapping[RowName, Row] = {
         Edge("awaiting_input", turn.is_out_of_budget, resumes="executing", first=turn.ask_for_budget),
         Edge("planning", turn.is_superseded, first=turn.without_turn),
         Edge("waiting", turn.only_waits),
-        Edge("verifying", turn.is_over),
+        Edge("verifying", turn.nothing_can_begin),
         Edge("awaiting_approval", turn.awaits_approval),
         Edge("planning", turn.message_precedes_batch, first=turn.without_turn),
         Edge("executing"),
@@ -116,7 +116,7 @@ ROWS: Mapping[RowName, Row] = {
     # What waited for the reply to a message, or for a step, goes on.
     "goes_on": (
         Edge(on.own_phase, turn.is_held_up),
-        Edge("batch", turn.step_may_begin),
+        Edge("batch", turn.turn_is_stalled),
         Edge("batch", turn.question_can_wait, first=turn.ask_later),
         Edge(None),
     ),
@@ -126,7 +126,7 @@ ROWS: Mapping[RowName, Row] = {
         Edge("batch", turn.turn_was_interrupted, first=turn.take_up_actions),
         Edge(turn.interrupted_phase),
     ),
-    # The session is again as it was when a service asked in reply to a message.
+    # A service asked the user in reply to a message: back to what that interrupted.
     "beside": (
         Edge("resumed", on.was_reviewing_actions, first=on.resume_review),
         Edge("batch", on.was_waiting),
@@ -178,8 +178,8 @@ def _phase(target: Target, session: Session, event: SessionEvent) -> Phase | Non
 def _entered(phase: Phase, before: Session, session: Session, version: int) -> Session:
     """The session in this phase. A service's phase makes it due, unless the session is paused.
 
-    A question or failure ends with the phase before, unless this event brings it. A pause ends where nothing could go
-    on. A draft takes messages in, and an offer is no longer needed.
+    A question or failure ends with the phase before, unless this event brings it. A pause ends at rest and
+    after a failure. A draft takes messages in, and an offer is no longer needed.
     """
     service, drafts = SERVICE_OF.get(phase), phase in ("planning", "coding")
     return replace(

@@ -63,18 +63,18 @@ def is_superseded(session: Session, event: Any) -> bool:
 
 
 def only_waits(session: Session, event: Any) -> bool:
-    """Steps wait for a time or condition, and none can begin or has failed: a failed one waits for the user."""
+    """Steps wait for a time or condition, none can begin, and none is dead: a dead one is for the verifier to see."""
     turn = session.turn
     return turn is not None and not next_batch(turn) and bool(session.waiting_actions) and not dead_actions(turn)
 
 
-def is_over(session: Session, event: Any) -> bool:
+def nothing_can_begin(session: Session, event: Any) -> bool:
     """No action of the turn can begin."""
     return not next_batch(session.turn)
 
 
 def awaits_approval(session: Session, event: Any) -> bool:
-    """The user has to decide about an action whose values are known, and no read comes first."""
+    """The user has to decide about an action, no action of the batch awaits values, and no read comes first."""
     turn, batch = session.turn, next_batch(session.turn)
     undecided = undecided_actions(turn)
     fills = turn and any(awaits_values(turn, action.spec) for action in batch)
@@ -109,8 +109,8 @@ def is_held_up(session: Session, event: Any) -> bool:
     return session.work is None and session.phase in ("verifying", "answering")
 
 
-def step_may_begin(session: Session, event: Any) -> bool:
-    """The plan waits, or the executor cannot start the next batch now.
+def turn_is_stalled(session: Session, event: Any) -> bool:
+    """The turn has to be looked at again: it waits, or the executor has nothing to do.
 
     A step failed, an action needs the user's approval, or a remark or a pause has taken the work.
     """
@@ -127,7 +127,7 @@ def question_can_wait(session: Session, event: Any) -> bool:
 
 
 def ask_later(session: Session, event: Any) -> Session:
-    """The step asks its question again afterwards."""
+    """The step is planned again, and asks its question afterwards."""
     return mark_actions(session, [session.question.action_id], "planned") if session.question else session
 
 
